@@ -27,7 +27,7 @@ export const serveCommand = ({ env }: World) =>
 export async function createService(config: Config, log: Logger, senders?: Senders): Promise<App> {
   const ruleFiles = await readRuleFiles().catch(explainFaults)
   const describeChange: DescribeChange = async (...change) =>
-    (await import('./authoring/diff/describe-change.ts')).describeChange(...change)
+    (await import('./authoring/diff/describe-change.ts')).describeTableChange(...change)
   const openConsole =
     config.management === null ? null : (await import('./console/routes/console.ts')).openConsole
   return createApp(config, log, ruleFiles, { openConsole, describeChange }, senders)

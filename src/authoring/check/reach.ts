@@ -36,14 +36,14 @@ export function changedRules(before: readonly Rule[], after: readonly Rule[]): r
 /** The id that a renamed rule had: of a rule that is gone, with the same cells. */
 function findOldId(rule: Rule, before: readonly Rule[], after: readonly Rule[]): string {
   const isNamed = (rules: readonly Rule[], id: string) => rules.some((one) => one.id === id)
-  const cells = cellsOf(rule)
+  const cells = cellsKey(rule)
   const renamed = isNamed(before, rule.id)
     ? undefined
-    : before.find((old) => !isNamed(after, old.id) && cellsOf(old) === cells)
+    : before.find((old) => !isNamed(after, old.id) && cellsKey(old) === cells)
   return renamed?.id ?? rule.id
 }
 
-function cellsOf({ when, outcome, sendBy }: Rule): string {
+function cellsKey({ when, outcome, sendBy }: Rule): string {
   return JSON.stringify([when, outcome, sendBy])
 }
 

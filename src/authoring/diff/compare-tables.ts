@@ -59,7 +59,7 @@ export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDi
       const facts = { eventType: eventClass.representative, ...situation }
       const results = { before: before.decide(facts), after: after.decide(facts) }
       const key = JSON.stringify(results)
-      return isSame(results) ? [] : [{ key, eventClass, results }]
+      return hasSameResult(results) ? [] : [{ key, eventClass, results }]
     })
     // Classes with the same difference share one change.
     for (const [first, ...others] of Map.groupBy(differences, ({ key }) => key).values()) {
@@ -73,7 +73,7 @@ export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDi
   return { classes, changes, moved, reworded: reworded(before.rules, after.rules) }
 }
 
-function isSame({ before, after }: Pick<Change, 'before' | 'after'>): boolean {
+function hasSameResult({ before, after }: Pick<Change, 'before' | 'after'>): boolean {
   return before.ruleId === after.ruleId && decidedAlike(before, after)
 }
 

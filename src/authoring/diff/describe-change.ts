@@ -6,7 +6,7 @@ import { diffRuleTables } from './compare-tables.ts'
 import { describeDiff } from './diff-text.ts'
 
 /** The changes from an archived rule table, in sentences; its faults if this version would refuse it. */
-export async function describeChange(before: string, table: RuleTable) {
+export async function describeTableChange(before: string, table: RuleTable) {
   try {
     return { changes: describeDiff(diffRuleTables(await compileRuleTable(before), table)) }
   } catch (error) {

@@ -14,7 +14,7 @@ export interface RowChange {
 
 export type Cells = readonly string[]
 
-interface Found {
+interface RowDifference {
   readonly kind: RowChange['kind']
   readonly words: string
 }
@@ -31,13 +31,15 @@ export function diffRows(
 ): RowChange[] {
   const pairs = pairRows(before, after)
   const paired = new Set(pairs.values())
-  const changes = before.filter(isFilled).flatMap((row): Found[] => {
+  const changes = before.filter(isFilled).flatMap((row): RowDifference[] => {
     const now = pairs.get(row)
-    return now === undefined ? [{ kind: 'deleted', words: quote(row[0]) }] : describeChange(columns, row, now)
+    return now === undefined
+      ? [{ kind: 'deleted', words: quote(row[0]) }]
+      : describeRowChange(columns, row, now)
   })
   const added = after
     .filter((row) => isFilled(row) && !paired.has(row))
-    .map(([name, ...cells]): Found => {
+    .map(([name, ...cells]): RowDifference => {
       const filled = cells.flatMap((cell, at) =>
         cell === '' ? [] : [`${columns[at + 1]} ${quote(nameOfChannel(cell))}`],
       )
@@ -78,7 +80,7 @@ export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map
   return pairs
 }
 
-function describeChange(columns: readonly string[], row: Cells, now: Cells): Found[] {
+function describeRowChange(columns: readonly string[], row: Cells, now: Cells): RowDifference[] {
   const name = row[0] === now[0] ? quote(row[0]) : `${quote(row[0])} is now ${quote(now[0])}`
   const cells = columns.flatMap((column, at) =>
     at === 0 || row[at] === now[at] ? [] : [{ column, was: row[at] ?? '', is: now[at] ?? '' }],

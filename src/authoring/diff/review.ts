@@ -141,8 +141,8 @@ function findNowPossible(
   after: readonly RulePromise[],
   enumeration: Enumeration,
 ): string[] {
-  const kept = new Set(after.map(cellsOf))
-  const gone = before.filter((promise) => !kept.has(cellsOf(promise)))
+  const kept = new Set(after.map(promiseKey))
+  const gone = before.filter((promise) => !kept.has(promiseKey(promise)))
   const broken = checkPromises(gone, listCases(gone, enumeration), () => null).filter(
     ({ column }) => column === null,
   )
@@ -153,7 +153,7 @@ function findNowPossible(
   ])
 }
 
-function cellsOf({ row: _, name: __, ...promise }: RulePromise): string {
+function promiseKey({ row: _, name: __, ...promise }: RulePromise): string {
   return JSON.stringify(promise)
 }
 

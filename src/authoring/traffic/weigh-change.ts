@@ -102,8 +102,8 @@ export function weighChange(
     (one, other) => rank(one) - rank(other) || other.count - one.count,
   )
   return {
-    summary: summarise(traffic, ordered, listUnseen(traffic, diff)),
-    changes: ordered.map((change) => describeChange(change, promises)),
+    summary: summariseTraffic(traffic, ordered, listUnseen(traffic, diff)),
+    changes: ordered.map((change) => describeWeighedChange(change, promises)),
     notes: [
       ...describeTold(ordered, told, traffic),
       ...describeReaches(before, after, traffic),
@@ -114,7 +114,11 @@ export function weighChange(
 }
 
 /** Example: "Of about 12,430 events in 30 days, 797 change: 785 no longer sent, 12 sent by another channel". */
-function summarise(traffic: Traffic, changes: readonly WeighedChange[], unseen: readonly string[]): string {
+function summariseTraffic(
+  traffic: Traffic,
+  changes: readonly WeighedChange[],
+  unseen: readonly string[],
+): string {
   const kinds = CHANGE_KINDS.map((kind) => ({
     kind,
     count: sum(changes.filter((change) => classifyChange(change) === kind)),
@@ -152,7 +156,7 @@ function describeTold(
 }
 
 /** Example: `785 from SEND by email to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now); promise: "…"`. */
-function describeChange(change: WeighedChange, promises: readonly RulePromise[]): string {
+function describeWeighedChange(change: WeighedChange, promises: readonly RulePromise[]): string {
   const types = [...change.events].sort(([, one], [, other]) => other - one)
   const named = types
     .slice(0, SHOWN_TYPES_MAX)
@@ -204,9 +208,9 @@ function listUnseen(traffic: Traffic, diff: RuleTableDiff): string[] {
 
 function describeUnknown(traffic: Traffic, diff: RuleTableDiff, wallMs: number): string[] {
   const unseen = listUnseen(traffic, diff)
-  const age = Math.floor((wallMs - Date.parse(traffic.lastDay)) / DAY_MS)
+  const ageDays = Math.floor((wallMs - Date.parse(traffic.lastDay)) / DAY_MS)
   return [
-    `Counted from ${traffic.firstDay} to ${traffic.lastDay}, ${counted(age, 'day')} ago: \`rules traffic\` counts again`,
+    `Counted from ${traffic.firstDay} to ${traffic.lastDay}, ${counted(ageDays, 'day')} ago: \`rules traffic\` counts again`,
     ...(traffic.restCount > 0
       ? [`${inDigits(traffic.restCount)} of them, in small groups, are not decided again`]
       : []),

@@ -280,7 +280,7 @@ export function RequestState({ request }: { request: StoredRequest }) {
   const results = describeCounts(counts)
   return (
     <>
-      {describeState(request)}
+      {describeProgress(request)}
       {results !== '' && `: ${results}`}
       {note !== null && (
         <>
@@ -293,7 +293,7 @@ export function RequestState({ request }: { request: StoredRequest }) {
   )
 }
 
-function describeState(request: StoredRequest): string {
+function describeProgress(request: StoredRequest): string {
   const { kind, state, counts, note, endedAt } = request
   if (endedAt === null && kind === 'hold')
     return `In force: ${describeWanted(request)}. Nothing of it is sent, not even after a restart`

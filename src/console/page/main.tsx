@@ -174,7 +174,7 @@ function later(
   }
 }
 
-async function completeSignIn(settings: SignIn): Promise<void> {
+async function finishSignIn(settings: SignIn): Promise<void> {
   if (new URL(location.href).searchParams.has('state'))
     await (await import('./sign-in.ts')).completeSignIn(settings)
 }
@@ -185,7 +185,7 @@ async function start(): Promise<void> {
     () => null,
   )
   const settings: SignIn | null = response?.ok ? (await response.json()).signIn : null
-  const problem = await (settings === null ? Promise.resolve() : completeSignIn(settings)).then(
+  const problem = await (settings === null ? Promise.resolve() : finishSignIn(settings)).then(
     () => null,
     ({ message }: Error) => `You are not signed in: ${message}`,
   )

@@ -9,7 +9,7 @@ import {
 import { type Message, messageBytes } from '../../service/decide/event/message.ts'
 import type { Event, ParseResult } from '../../service/decide/event/parse-event.ts'
 import type { TopicPartition } from '../../service/decide/event/position.ts'
-import type { AuditedPartition, Counts, Fate, Finding, LogPiece, OffsetRange } from './audit-finding.ts'
+import type { AuditedPartition, AuditFinding, Counts, Fate, LogPiece, OffsetRange } from './audit-finding.ts'
 
 /** Offsets that an operator skipped, both ends included. */
 export interface Skip {
@@ -30,7 +30,7 @@ export interface AuditNeeds {
   ) => Promise<ReadonlyMap<bigint, { readonly erased: boolean }>>
   readonly prunings: (partition: TopicPartition) => Promise<readonly PrunedPart[]>
   readonly skips: (partition: TopicPartition) => Promise<readonly Skip[]>
-  readonly report: (finding: Finding) => Promise<void>
+  readonly report: (finding: AuditFinding) => Promise<void>
   readonly onProgress: () => void
 }
 
@@ -285,9 +285,9 @@ function isProcessed({ checkpoint }: AuditedPartition, offset: bigint): boolean 
 
 async function report(
   { needs, audited: { topic, partition } }: Audit,
-  kind: Finding['kind'],
+  kind: AuditFinding['kind'],
   offset: bigint,
-  found: Omit<Finding, 'kind' | 'topic' | 'partition' | 'offset'>,
+  found: Omit<AuditFinding, 'kind' | 'topic' | 'partition' | 'offset'>,
 ): Promise<void> {
   await needs.report({ kind, topic, partition, offset: String(offset), ...found })
 }
@@ -297,7 +297,7 @@ function compareColumn(column: string, stored: string | null, published: string 
   return [`${column} is ${JSON.stringify(stored)}, but the message says ${JSON.stringify(published)}`]
 }
 
-function describeMissing(parsed: ParsedRead['parsed']): Pick<Finding, 'eventId' | 'detail'> {
+function describeMissing(parsed: ParsedRead['parsed']): Pick<AuditFinding, 'eventId' | 'detail'> {
   if (parsed.kind === 'rejection')
     return { detail: `not a valid event (${parsed.rejection.error}), but not stored as a rejected message` }
   const { eventId, eventType } = parsed.event

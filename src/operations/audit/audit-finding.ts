@@ -20,7 +20,7 @@ export type LogPiece =
   /** Offsets that retention removed, `last` included. */
   | { readonly kind: 'removed'; readonly first: bigint; readonly last: bigint }
 
-export interface Finding {
+export interface AuditFinding {
   /**
    * `missing`: neither a log row nor a rejected message; `differs`: the row or rejected message disagrees with Kafka;
    * `unreadable`: cannot be compared; `gone`: retention removed it before it was processed. `foreign`, `lost`: see `judgeCommitted`;
@@ -73,7 +73,7 @@ export function isSound({ missing, differs, unreadable, gone, foreign, lost }: C
   return missing + differs + unreadable + gone + foreign + lost === 0
 }
 
-export function describeFinding({ kind, topic, partition, offset, last, detail }: Finding): string {
+export function describeAuditFinding({ kind, topic, partition, offset, last, detail }: AuditFinding): string {
   const upTo = last === undefined || last === offset ? '' : ` to ${last}`
   return printable(`${topic}/${partition}@${offset}${upTo}  ${kind}: ${detail}`)
 }
@@ -105,7 +105,7 @@ export function countMessages({
 }
 
 /** The counts for people, one per line. Zeros are left out, except for the rows. */
-export function describeCounts(counts: Counts): readonly string[] {
+export function describeAuditCounts(counts: Counts): readonly string[] {
   const lines = Object.entries(COUNTED) as [CountName, string][]
   return [
     `${counted(countMessages(counts), 'message')} read`,

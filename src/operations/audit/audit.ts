@@ -20,12 +20,12 @@ import type { World } from '../../terminal/world.ts'
 import { type AuditNeeds, auditPartition } from './account-for.ts'
 import {
   type AuditedPartition,
+  type AuditFinding,
   type Counts,
   countMessages,
-  describeCounts,
-  describeFinding,
+  describeAuditCounts,
+  describeAuditFinding,
   describePartition,
-  type Finding,
   isSound,
   noCounts,
   type OffsetRange,
@@ -102,8 +102,8 @@ async function auditWith(
   const { parseBy, ...found } = await databaseNeeds(pool)
   const needs = {
     ...found,
-    report: (finding: Finding) =>
-      print(world, options.json ? JSON.stringify(finding) : describeFinding(finding)),
+    report: (finding: AuditFinding) =>
+      print(world, options.json ? JSON.stringify(finding) : describeAuditFinding(finding)),
     onProgress: createShowProgress(world, sum, partitions),
   }
   const { id } = await readDatabaseName(pool, config.database.url)
@@ -119,7 +119,7 @@ async function auditWith(
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
   const sound = isSound(sum)
   const summary = () => JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) })
-  await print(world, ...(options.json ? [summary()] : describeCounts(sum)))
+  await print(world, ...(options.json ? [summary()] : describeAuditCounts(sum)))
   world.exitCode = sound ? 0 : 1
 }
 

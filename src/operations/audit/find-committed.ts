@@ -1,7 +1,7 @@
 import type { CommittedOffset } from '../../service/consume/group-offsets.ts'
 import { describeDatabase, describeLost, judgeCommitted } from '../../service/consume/offset-faults.ts'
 import { partitionKey } from '../../service/decide/event/position.ts'
-import type { AuditedPartition, Counts, Finding } from './audit-finding.ts'
+import type { AuditedPartition, AuditFinding, Counts } from './audit-finding.ts'
 
 /** Findings about the offsets that the group committed to Kafka for these partitions; `sum` counts them. */
 export function judgeOffsets(
@@ -9,9 +9,9 @@ export function judgeOffsets(
   committed: readonly CommittedOffset[],
   ownId: string,
   sum: Counts,
-): readonly Finding[] {
+): readonly AuditFinding[] {
   const byPartition = new Map(committed.map((one) => [partitionKey(one), one]))
-  return partitions.flatMap(({ topic, partition, checkpoint }): Finding[] => {
+  return partitions.flatMap(({ topic, partition, checkpoint }): AuditFinding[] => {
     const told = byPartition.get(partitionKey({ topic, partition }))
     const fault = told === undefined ? null : judgeCommitted(told, ownId, checkpoint ?? -1n)
     if (fault === null) return []

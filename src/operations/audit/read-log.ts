@@ -11,7 +11,7 @@ import {
   splitBatches,
 } from '../../service/consume/records/batches.ts'
 import { decodeRecords, findRecordSet } from '../../service/consume/records/record-set.ts'
-import { Malformed } from '../../service/consume/records/unreadable.ts'
+import { MalformedBatch } from '../../service/consume/records/unreadable.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import type { Fate, LogPiece, OffsetRange } from './audit-finding.ts'
 
@@ -96,15 +96,15 @@ async function* readPieces(
           }
         } catch (error) {
           // The consumer skips an aborted batch by its header, without decoding it.
-          if (!(error instanceof Malformed) || fate !== 'aborted') throw error
+          if (!(error instanceof MalformedBatch) || fate !== 'aborted') throw error
         }
       }
       expected = header.lastOffset + 1n
     }
-    if (expected === from) throw new Malformed('the broker sends no whole batch', 'damaged')
+    if (expected === from) throw new MalformedBatch('the broker sends no whole batch', 'damaged')
     return next
   } catch (error) {
-    if (!(error instanceof Malformed)) throw error
+    if (!(error instanceof MalformedBatch)) throw error
     if (expected >= end) return end
     const following = await afterUnreadable(source, expected, end)
     yield { kind: 'unreadable', first: expected, last: following - 1n, detail: error.message }

@@ -42,7 +42,7 @@ async function list(world: World, { json }: { readonly json?: true }): Promise<v
           JSON.stringify({ database: own, group: groupId, partitions: positions.map(show) }),
         )
       await print(world, `database ${describeDatabase(own)}, consumer group ${groupId}`)
-      await print(world, ...positions.map((position) => describe(position, own.id)))
+      await print(world, ...positions.map((position) => describePosition(position, own.id)))
     }),
   )
 }
@@ -58,7 +58,7 @@ function show({ checkpoint, committed, earliest, end, lag, ...position }: Positi
   }
 }
 
-function describe(position: Position, ownId: string): string {
+function describePosition(position: Position, ownId: string): string {
   const { checkpoint, committed, committedBy, earliest, end, lag } = position
   const by =
     committedBy === null

@@ -109,7 +109,7 @@ async function setWith(
   ).filter((one) => partition === undefined || BigInt(one.partition) === partition)
   if (positions.length === 0) throw new CorrectableError('the brokers serve no such partition: see `doctor`')
   const changes = await findChanges(pool, brokers, positions, options.to)
-  const lines = changes.map(describeChange)
+  const lines = changes.map(describeCheckpointChange)
   if (!json) await print(world, ...lines)
   const checkpoints = counted(changes.length, 'checkpoint')
   const isDone = !dryRun && (await confirm(world, `Set ${checkpoints}?`, { yes }))
@@ -200,7 +200,7 @@ async function findChanges(
   return changes
 }
 
-function describeChange({ topic, partition, from, to }: CheckpointChange): string {
+function describeCheckpointChange({ topic, partition, from, to }: CheckpointChange): string {
   const before = from === null ? 'no checkpoint' : `checkpoint ${from}`
   return `${partitionKey({ topic, partition })}  ${before}, to be ${to}: ${to + 1n} is the first offset to read`
 }

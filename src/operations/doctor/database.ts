@@ -28,7 +28,7 @@ const RIGHTS =
 const LARGE_PACKETS =
   'the path to the server (a VPN, tunnel or firewall) swallows large packets: lower the MTU of the network interface here, or let ICMP messages of the kind "fragmentation needed" through'
 const AGAIN = 'run the command `doctor` again'
-const WITHOUT_WISHES =
+const WITHOUT_OPTIONAL_SETTINGS =
   'none needed: the service works without, but a list that nobody waits for any more runs until it ends'
 
 export const databaseCheck: Check = {
@@ -54,7 +54,7 @@ export const databaseCheck: Check = {
       }
     return refused.length === 0
       ? words
-      : { warning: `${words}, refuses ${refused.join(', ')}`, remedy: WITHOUT_WISHES }
+      : { warning: `${words}, refuses ${refused.join(', ')}`, remedy: WITHOUT_OPTIONAL_SETTINGS }
   },
   readCode: classifyError,
   remedies: {

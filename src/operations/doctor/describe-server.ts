@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { createConnector } from '../../service/store/connection/connect.ts'
 import { classifyError } from '../../service/store/connection/errors.ts'
-import { APPLICATION_NAME, SETTINGS, WISHES } from '../../service/store/connection/pool.ts'
+import { APPLICATION_NAME, OPTIONAL_SETTINGS, SETTINGS } from '../../service/store/connection/pool.ts'
 
 export interface Server {
   readonly version: string
@@ -24,7 +24,7 @@ export interface Server {
 
 /** Connects as the service does, and describes the server. */
 export async function describeServer(databaseUrl: string): Promise<Server> {
-  const ours = { settings: SETTINGS, wishes: WISHES, applicationName: APPLICATION_NAME }
+  const ours = { settings: SETTINGS, optionalSettings: OPTIONAL_SETTINGS, applicationName: APPLICATION_NAME }
   const { client, transactionStart, isReadOnly, refused } = await createConnector({ databaseUrl, ...ours })()
   try {
     const askedMs = Date.now()

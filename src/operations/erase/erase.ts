@@ -50,7 +50,7 @@ interface Options extends WriteOptions {
   readonly message?: readonly string[]
 }
 
-interface Found extends ErasureCounts {
+interface ErasureResult extends ErasureCounts {
   /** Rejected messages without a readable envelope. */
   readonly searchedAsBytes: number
   /** What may be another member's, and is not erased: rejected messages, log entries, requests and changed checkpoints. */
@@ -71,7 +71,7 @@ async function erase(world: World, { party, message = [], dryRun, yes, by, json 
       const search = { party, wanted: new Set(message), ...createSearch(party, maps) }
       // Without a question there is no need to search twice.
       const found = yes && !dryRun ? null : await run(world, pool, search, null)
-      const isWanted = async (counts: Found) =>
+      const isWanted = async (counts: ErasureResult) =>
         !dryRun &&
         (isNothing(counts) ||
           (await confirm(world, `Permanently erase ${describeFound(counts)} of ${party}?`, { yes })))
@@ -93,12 +93,17 @@ function isNothing({
   requests,
   checkpointChanges,
   rejectionReasons,
-}: Found): boolean {
+}: ErasureResult): boolean {
   const reasons = requests + checkpointChanges + rejectionReasons
   return logEntries + preferences + preferenceChanges + rejectedMessages + reasons === 0
 }
 
-async function eraseAll(world: World, pool: DatabasePool, search: Search, by: string): Promise<Found> {
+async function eraseAll(
+  world: World,
+  pool: DatabasePool,
+  search: Search,
+  by: string,
+): Promise<ErasureResult> {
   const erasure = await beginErasure(pool, search.party, by)
   const counts = await run(world, pool, search, erasure)
   await finishErasures(pool, search.party)
@@ -106,7 +111,12 @@ async function eraseAll(world: World, pool: DatabasePool, search: Search, by: st
 }
 
 /** Goes through all stored data of a party, and blanks it in small transactions. Without an erasure it only counts. */
-async function run(world: World, pool: DatabasePool, search: Search, erasure: bigint | null): Promise<Found> {
+async function run(
+  world: World,
+  pool: DatabasePool,
+  search: Search,
+  erasure: bigint | null,
+): Promise<ErasureResult> {
   const { party } = search
   const sum = { logEntries: 0, retries: 0, preferences: 0, preferenceChanges: 0, rejectedMessages: 0 }
   let [searchedAsBytes, rejectionReasons] = [0, 0]
@@ -209,7 +219,7 @@ function describeFound({
   requests,
   checkpointChanges,
   rejectionReasons,
-}: Found): string {
+}: ErasureResult): string {
   return [
     `${counted(logEntries, 'log entry', 'log entries')} (${retries} of them failed and will not be retried)`,
     counted(requests, 'request'),
@@ -222,7 +232,7 @@ function describeFound({
   ].join(', ')
 }
 
-function describeErasure(party: string, counts: Found, did: string): string[] {
+function describeErasure(party: string, counts: ErasureResult, did: string): string[] {
   const first = isNothing(counts)
     ? `Nothing left to erase of ${party}`
     : `${did} ${describeFound(counts)} of ${party}`

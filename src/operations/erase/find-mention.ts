@@ -48,10 +48,10 @@ export function createSearch(partyLocator: string, envelopeMaps: readonly Envelo
     const sources = places.get(topic) ?? partyPlaces(envelopeMaps, topic)
     places.set(topic, sources)
     const [inForce = [], ...earlier] = sources.map((places) => valuesAt(message, envelope, places))
-    return isHers(inForce) || isHers([inForce, ...earlier].flat()) ? 'named' : 'longer'
+    return isOfParty(inForce) || isOfParty([inForce, ...earlier].flat()) ? 'named' : 'longer'
   }
 
-  function isHers(values: readonly unknown[]): boolean {
+  function isOfParty(values: readonly unknown[]): boolean {
     return values.length > 0 && values.every((value) => value === partyLocator)
   }
 

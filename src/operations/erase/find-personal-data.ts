@@ -44,7 +44,7 @@ export async function* findPersonalData(
   yield* reasonsNaming(pool, { names: [party], word: party })
   yield* findUnclearReasons(pool, search)
   yield { kind: 'preferences' }
-  yield* findRejected(pool, search)
+  yield* findNamingMessages(pool, search)
   for await (const { longer, ...entries } of findEntries(pool, search, onProgress)) {
     if (entries.locators.length > 0)
       yield* reasonsNaming(pool, { names: await readNames(pool, entries.locators) })
@@ -93,7 +93,7 @@ async function* findUnclearReasons(
   yield { kind: 'unclear', names: [...names].filter((name) => !isWanted(name)) }
 }
 
-async function* findRejected(
+async function* findNamingMessages(
   pool: DatabasePool,
   { party, wanted, mentionIn, mentionInMessage, isNamedIn }: Search,
 ): AsyncGenerator<PersonalData> {

@@ -87,7 +87,7 @@ async function showHolds(world: World, pool: DatabasePool, json?: true): Promise
     world,
     ...shown.map(
       ({ waiting, ...hold }) =>
-        `${describe(hold)}${waiting === null ? '' : ` (${counted(waiting, 'event waits', 'events wait')})`}`,
+        `${formatHold(hold)}${waiting === null ? '' : ` (${counted(waiting, 'event waits', 'events wait')})`}`,
     ),
   )
 }
@@ -106,7 +106,7 @@ async function readWaiting(world: World, pool: DatabasePool): Promise<ReadonlyMa
 }
 
 /** Example: "request 12: all topics, held by alice since … because …". */
-function describe(hold: Hold): string {
+function formatHold(hold: Hold): string {
   return `request ${hold.id}: ${printable(`${hold.topics?.join(', ') ?? 'all topics'}, ${describeHold(hold)}`)}`
 }
 
@@ -134,12 +134,12 @@ async function resume(world: World, pool: DatabasePool, options: HoldOptions): P
   const unheld = (named ?? []).filter((topic) => findHold(all, topic) === null)
   if (unheld.length > 0)
     throw new UsageError(
-      `no hold is of ${unheld.join(', ')}: ${all.map(describe).join('; ') || 'none is in force'}`,
+      `no hold is of ${unheld.join(', ')}: ${all.map(formatHold).join('; ') || 'none is in force'}`,
     )
   const isNamed = ({ topics }: Hold) =>
     named === undefined || (topics?.every((topic) => named.includes(topic)) ?? false)
   const holds = all.filter(isNamed)
-  for (const hold of holds) note(world, describe(hold))
+  for (const hold of holds) note(world, formatHold(hold))
   if (holds.length > 0 && !(await confirm(world, 'Resume?', options))) {
     world.exitCode = 1
     return note(world, 'Not confirmed: the hold stays in force')
@@ -152,7 +152,7 @@ async function resume(world: World, pool: DatabasePool, options: HoldOptions): P
   if (!left)
     return note(world, named === undefined ? 'no hold is in force' : `${named.join(', ')} is not held`)
   world.exitCode = 1
-  note(world, `${describe(left)}: still in force, since ${whyLeft(left, isNamed(left), ids)}`)
+  note(world, `${formatHold(left)}: still in force, since ${whyLeft(left, isNamed(left), ids)}`)
 }
 
 function whyLeft({ id }: Hold, isNamed: boolean, ended: readonly string[]): string {

@@ -78,7 +78,7 @@ async function listLog(
     const isWhole = named !== null && command.getOptionValueSource('since') === 'default'
     const from = isWhole ? undefined : await resolveTime(pool, since)
     const to = until === undefined ? undefined : await resolveTime(pool, until)
-    const shown = csv ? formatCsvLine : json ? JSON.stringify : formatLine
+    const shown = csv ? formatCsvLine : json ? JSON.stringify : formatEntry
     if (csv) await print(world, LOG_CSV.head.slice(0, -1))
     let count = 0
     let after: LogPosition | null | undefined
@@ -111,7 +111,7 @@ function formatCsvLine(entry: ListedLogEntry): string {
   return LOG_CSV.formatLine({ ...entry, status: describeStatus(entry), subject }).slice(0, -1)
 }
 
-export function formatLine(entry: ListedRow): string {
+export function formatEntry(entry: ListedRow): string {
   const {
     createdAt,
     locator,

@@ -24,7 +24,7 @@ export function summarize(rejected: StoredRejectedMessage) {
   }
 }
 
-export function formatLine(rejected: StoredRejectedMessage): string {
+export function formatRejected(rejected: StoredRejectedMessage): string {
   const { id, topic, partition, offset, byteCount, error, rejectedAt, erasedAt, redriven } =
     summarize(rejected)
   const state = redriven === null ? '' : `  (${settledAs(redriven)})`

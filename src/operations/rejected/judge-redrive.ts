@@ -7,7 +7,7 @@ import { findRedriveRefusal, REJECTIONS } from '../../service/decide/event/rejec
 import { findRows } from '../../service/store/read/find-rows.ts'
 
 /** The outcome for a message that is processed again. */
-export interface Judged {
+export interface RedriveVerdict {
   readonly reason: string
   /** It gets no row, for this reason. */
   readonly isUnchanged: boolean
@@ -18,7 +18,7 @@ export async function judgeRedrive(
   connection: CommonQueryMethods,
   messages: readonly StoredRejectedMessage[],
   maps: EnvelopeMaps,
-): Promise<readonly Judged[]> {
+): Promise<readonly RedriveVerdict[]> {
   const read = messages.map((rejected) => {
     const refusal = findRedriveRefusal(rejected.code, rejected.erasedAt !== null)
     return refusal ?? parseEvent(rejected.message, mapOf(maps, rejected.topic))

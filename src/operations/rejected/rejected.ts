@@ -8,7 +8,7 @@ import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
 import { ASK_EXIT_CODES, ASK_HELP, type AskOptions, ask, checkAsked } from '../requests/follow.ts'
-import { formatLine, formatWhole, showWhole, summarize } from './describe-rejected.ts'
+import { formatRejected, formatWhole, showWhole, summarize } from './describe-rejected.ts'
 import { choose, type FilterOptions, withChoice, withFilter } from './rejected-filter.ts'
 import { skipCommand } from './skip.ts'
 
@@ -40,7 +40,7 @@ async function list(world: World, { topic, code, since, until, all, json }: List
     }
     let count = 0
     for await (const page of readRejected(pool, filter)) {
-      await print(world, ...page.map((one) => (json ? JSON.stringify(summarize(one)) : formatLine(one))))
+      await print(world, ...page.map((one) => (json ? JSON.stringify(summarize(one)) : formatRejected(one))))
       count += page.length
     }
     if (!json) note(world, `${counted(count, 'rejected message')}${all ? '' : ' not settled'}`)

@@ -1,6 +1,6 @@
 import type { LogRow } from '../../service/model/log/log-entry.ts'
 import { wasErased } from './rebuild-entry.ts'
-import type { Difference, Finding, Summary } from './replay-finding.ts'
+import type { Difference, ReplayFinding, Summary } from './replay-finding.ts'
 import { type Archive, missingRow, type RecordedEntry, type Unverifiable, verify } from './verify-entry.ts'
 
 export interface ReplayNeeds {
@@ -13,7 +13,7 @@ export interface ReplayNeeds {
         missingRow: (recorded: RecordedEntry) => LogRow | null,
       ) => Promise<readonly string[]>)
     | null
-  readonly report: (finding: Finding) => Promise<void>
+  readonly report: (finding: ReplayFinding) => Promise<void>
   readonly onProgress: (summary: Summary) => void
 }
 

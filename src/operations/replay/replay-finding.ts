@@ -28,7 +28,7 @@ export interface Summary {
  * A finding of a replay. `unverified`: something that could not be verified, reported once for all its entries; `locator` is the
  * first. `isOfOtherVersion`: another version of the service can verify it, and nothing is wrong.
  */
-export type Finding =
+export type ReplayFinding =
   | Difference
   | {
       readonly kind: 'unverified'
@@ -39,7 +39,7 @@ export type Finding =
     }
   | ({ readonly kind: 'summary' } & Summary)
 
-export function describeFinding(finding: Finding): string {
+export function describeReplayFinding(finding: ReplayFinding): string {
   switch (finding.kind) {
     case 'missing':
       return `${finding.locator}: the row is missing (event ${quote(finding.eventId)})`

@@ -8,7 +8,7 @@ import type { World } from '../../terminal/world.ts'
 import { createArchive } from './archive.ts'
 import { replay } from './compare-log.ts'
 import { recordedEntryPages } from './list-recorded-entries.ts'
-import { describeFinding } from './replay-finding.ts'
+import { describeReplayFinding } from './replay-finding.ts'
 import { restoreMissingEntries } from './restore-missing-entries.ts'
 
 /** Maximum number of rows in a page, and in one transaction of a rebuild. */
@@ -48,7 +48,8 @@ async function runReplay(world: World, options: Options, command: Command): Prom
       restore: options.rebuild
         ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)
         : null,
-      report: (finding) => print(world, options.json ? JSON.stringify(finding) : describeFinding(finding)),
+      report: (finding) =>
+        print(world, options.json ? JSON.stringify(finding) : describeReplayFinding(finding)),
       onProgress: ({ entries, differences }) =>
         showProgress(world, `${entries} entries compared, ${differences} differences`),
     })

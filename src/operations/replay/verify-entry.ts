@@ -113,13 +113,13 @@ function checkDecision(
   decision: ReplayedDecision,
   result: DecidedResult | undefined,
 ): Difference[] {
-  if (result !== undefined && isSame(decision, result)) return []
+  if (result !== undefined && isSameResult(decision, result)) return []
   const right = result === undefined ? 'knows no such facts' : `says ${words(result)}`
   const fault = `decided ${words(decision)}, but the rule table then in force ${right}`
   return [{ kind: 'decision', locator, attempt: decision.attempt, fault }]
 }
 
-function isSame(decision: ReplayedDecision, result: RecordedResult): boolean {
+function isSameResult(decision: ReplayedDecision, result: RecordedResult): boolean {
   return (
     decision.outcome === result.outcome &&
     decision.channel === result.channel &&

@@ -18,10 +18,10 @@ import type {
   RetryTarget,
 } from '../../service/model/request/schemas.ts'
 import {
-  conditions,
   findLastExamined,
   messagesAfter,
   readRejectedPage,
+  rejectedConditions,
   toRejectedFilter,
 } from '../../service/store/read/list-rejected-messages.ts'
 import { readPreferences } from '../../service/store/read/read-preferences.ts'
@@ -189,7 +189,7 @@ async function previewDismissal(pool: CommonQueryMethods, target: RejectedTarget
   const found = await pool.any(sql.type(codeRow)`
     SELECT code, count(*)::integer AS count FROM (
       SELECT code FROM ${messagesAfter(filter, 0n, lastExamined)} AS rejected_message
-      WHERE ${conditions(filter)} LIMIT ${PREVIEW_COUNT_MAX + 1}
+      WHERE ${rejectedConditions(filter)} LIMIT ${PREVIEW_COUNT_MAX + 1}
     ) AS found
     GROUP BY 1`)
   const count = found.reduce((sum, one) => sum + one.count, 0)

@@ -24,11 +24,12 @@ const listCommand = (world: World) =>
     .action(async ({ json }: Options) => {
       await withDatabase(world, async (pool) => {
         const { items } = await listRequests(pool, { limit: LISTED_COUNT, after: null })
-        for (const request of items) await print(world, json ? JSON.stringify(request) : formatLine(request))
+        for (const request of items)
+          await print(world, json ? JSON.stringify(request) : formatRequest(request))
       })
     })
 
-function formatLine(request: StoredRequest): string {
+function formatRequest(request: StoredRequest): string {
   const { requestedAt, by, because } = request
   const asked = `${describeWanted(request)}, by ${by}: ${because}`
   return `${requestedAt}  ${describeState(request)}  ${printable(asked)}`

@@ -10,7 +10,7 @@ import { note, print } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
 import { findNamed } from '../log/known-names.ts'
-import { formatLine } from '../log/log.ts'
+import { formatEntry } from '../log/log.ts'
 import { filterFor } from '../log/search-kinds.ts'
 
 const LISTED_COUNT_MAX = 10
@@ -42,7 +42,7 @@ async function why(world: World, text: string, { json }: { readonly json?: true 
     })
     const [only, ...others] = items
     if (only === undefined || others.length > 0) {
-      await print(world, ...items.map((entry) => (json ? JSON.stringify(entry) : formatLine(entry))))
+      await print(world, ...items.map((entry) => (json ? JSON.stringify(entry) : formatEntry(entry))))
       const newest = items.length === LISTED_COUNT_MAX ? `; these are the newest ${LISTED_COUNT_MAX}` : ''
       note(
         world,

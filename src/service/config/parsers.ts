@@ -271,7 +271,7 @@ function parameterFault(name: string, [value = '', ...others]: readonly string[]
     return `must be a URL without the parameter ${JSON.stringify(name.slice(0, 80))}, which is not supported: ${remedy}`
   }
   if (others.length > 0) return `must be a URL with ${name} once`
-  if (SSL_FILES.includes(name) && !isReadable(value))
+  if (SSL_FILES.includes(name) && !isReadableFile(value))
     return must(`a URL whose ${name} is a readable file`).error({ input: value })
   return null
 }
@@ -296,7 +296,7 @@ function isConnectable(parameters: URLSearchParams): boolean {
   )
 }
 
-function isReadable(path: string): boolean {
+function isReadableFile(path: string): boolean {
   try {
     accessSync(path, constants.R_OK)
     return true
@@ -308,7 +308,7 @@ function isReadable(path: string): boolean {
 /** Path of a file that is read later. */
 export function readablePath() {
   const { error, text } = must('a readable file')
-  return text.refine(isReadable, { error })
+  return text.refine(isReadableFile, { error })
 }
 
 /** Content of the named file, read once at start. */

@@ -57,26 +57,26 @@ export class Connection {
   #isSent = false
 
   constructor(options: PartyClientOptions) {
-    const { baseUrl, deadlineMs: timeout, isProxied, tlsFiles, credential } = options
+    const { baseUrl, deadlineMs, isProxied, tlsFiles, credential } = options
     const { origin, pathname } = new URL(baseUrl)
     this.#pathPrefix = `${pathname.replace(/\/+$/, '')}/internal/parties/`
     this.#places = parsePlaces(options)
     this.#origin = origin
     this.#isPlain = origin.startsWith('http:')
     // One timer for the whole request replaces undici's two.
-    const connect = this.#isPlain ? { timeout } : connectByTls(tlsFiles, timeout)
+    const connect = this.#isPlain ? { timeout: deadlineMs } : connectByTls(tlsFiles, deadlineMs)
     const timeouts = { connect, headersTimeout: 0, bodyTimeout: 0 }
     const limits = { allowH2: false, pipelining: 1, maxResponseSize: BODY_BYTES_MAX }
     // undici's agent asks its own connector for what NO_PROXY names. Behind a proxy, the files are read for each agent.
     this.#open = () =>
       isProxied
         ? withTlsFiles(tlsFiles, (pems) => {
-            const requestTls = { timeout, ...pems }
+            const requestTls = { timeout: deadlineMs, ...pems }
             return new EnvHttpProxyAgent({
               ...timeouts,
               ...limits,
               connections: 1,
-              connectTimeout: timeout,
+              connectTimeout: deadlineMs,
               requestTls,
             })
           })
@@ -176,10 +176,10 @@ export class Connection {
 }
 
 /** Reads the files for each connection, so that renewed certificates need no restart. A read costs less than a TLS handshake. */
-function connectByTls(files: PartyClientOptions['tlsFiles'], timeout: number): buildConnector.connector {
+function connectByTls(files: PartyClientOptions['tlsFiles'], connectMs: number): buildConnector.connector {
   return (target, callback) => {
     withTlsFiles(files, (pems) => {
-      const connect = buildConnector({ timeout, allowH2: false, ...pems })
+      const connect = buildConnector({ timeout: connectMs, allowH2: false, ...pems })
       connect(target, (...[error, socket]) => {
         // undici would report the end of the socket instead of the server's alert, which TLS 1.3 sends after the handshake.
         socket?.once('error', (alert) => socket.destroy(alert))

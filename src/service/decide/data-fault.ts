@@ -136,7 +136,7 @@ export const JUDGED_FIELDS = ['partyLocator', 'locator', 'reason'] as const
 export type JudgedField = (typeof JUDGED_FIELDS)[number]
 const FIELD_FINDINGS = ['named', 'burst', 'repeated', 'event id', 'other field', 'missing'] as const
 export type FieldFinding = (typeof FIELD_FINDINGS)[number]
-export interface Found<Place, Finding> {
+export interface PlaceFinding<Place, Finding> {
   readonly place: Place
   readonly finding: Finding
 }
@@ -170,24 +170,24 @@ export function createFieldFinder(givesReason: (eventType: string) => boolean) {
     if (event.reference === event.eventId) return 'event id'
     return findRepeatedReference(event.reference, event.timestampMs)
   }
-  return (events: readonly JudgedEvent[]): Found<JudgedField, FieldFinding>[] => {
+  return (events: readonly JudgedEvent[]): PlaceFinding<JudgedField, FieldFinding>[] => {
     for (const event of events.slice(-NEWEST_EVENT_COUNT)) {
       if (event.partyLocator !== null) parties.add(event.eventId, event.partyLocator)
       if (namesReference(event)) references.add(event.eventId, event.reference)
     }
-    return events.flatMap((event): Found<JudgedField, FieldFinding>[] => {
+    return events.flatMap((event): PlaceFinding<JudgedField, FieldFinding>[] => {
       const { partyLocator: party, eventType, timestampMs } = event
       return [
         { place: 'partyLocator', finding: party === null ? 'missing' : findParty(party, timestampMs) },
         { place: 'locator', finding: findReference(event) },
-        ...(givesReason(eventType) ? [{ place: 'reason' as const, finding: findReason(event) }] : []),
+        ...(givesReason(eventType) ? [{ place: 'reason' as const, finding: judgeReason(event) }] : []),
       ]
     })
   }
 }
 
 /** Whatever the reasons of producers are, none of them is the name of something. */
-function findReason({ eventId, eventType, partyLocator, reference, reason }: JudgedEvent): FieldFinding {
+function judgeReason({ eventId, eventType, partyLocator, reference, reason }: JudgedEvent): FieldFinding {
   if (reason === null) return 'missing'
   return [eventId, eventType, partyLocator, reference].includes(reason) ? 'other field' : 'named'
 }
@@ -414,7 +414,7 @@ export interface JudgedMember {
   readonly preferredChannel: string
 }
 
-export interface FoundAddress extends Found<Address, AddressFinding> {
+export interface FoundAddress extends PlaceFinding<Address, AddressFinding> {
   /** True if the member is to be told by it. */
   readonly isNeeded: boolean
 }

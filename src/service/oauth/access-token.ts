@@ -61,7 +61,7 @@ async function requestToken(
     throw new CodedError(ENDPOINT, message, { cause })
   })
   if (response.status !== 200) {
-    const refusal = await refusalIn(response)
+    const refusal = await readRefusal(response)
     if (refusal === null)
       throw new CodedError(
         ENDPOINT,
@@ -97,7 +97,7 @@ async function fetchBounded(url: string, init: RequestInit): Promise<Response> {
 }
 
 /** The text of a refusal by RFC 6749, section 5.2; null for any other response. */
-async function refusalIn(response: Response): Promise<string | null> {
+async function readRefusal(response: Response): Promise<string | null> {
   if (![400, 401, 403].includes(response.status)) return null
   const body = await response.json().catch(() => null)
   const { error, error_description: description } = Object(body)

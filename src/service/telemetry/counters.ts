@@ -213,7 +213,7 @@ export function countStages(
     ])
     const judged = inserted.slice(-JUDGED_COUNT_MAX)
     countFields(batch, judged)
-    countAddresses(judged)
+    countAddressFindings(judged)
     countBy(counters.rejected, rejected, [({ rejection }) => rejection.code])
   }
 
@@ -233,7 +233,7 @@ export function countStages(
     ])
   }
 
-  function countAddresses(judged: readonly Attempt[]): void {
+  function countAddressFindings(judged: readonly Attempt[]): void {
     const members = judged.flatMap(({ partyLocator, contact, decision }) =>
       partyLocator === null || contact?.state !== 'found'
         ? []

@@ -2,7 +2,7 @@ import t from 'tap'
 import { type AuditNeeds, auditPartition } from '../../../src/operations/audit/account-for.ts'
 import {
   type AuditedPartition,
-  type Finding,
+  type AuditFinding,
   isSound,
   type LogPiece,
   noCounts,
@@ -41,7 +41,7 @@ async function audit(
   partition: Partial<AuditedPartition> = {},
   needs: Partial<AuditNeeds> = {},
 ) {
-  const findings: Finding[] = []
+  const findings: AuditFinding[] = []
   const counts = noCounts()
   await auditPartition(
     {

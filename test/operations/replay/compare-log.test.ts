@@ -1,5 +1,5 @@
 import t from 'tap'
-import { describeFinding, type Finding } from '../../../src/operations/replay/replay-finding.ts'
+import { describeReplayFinding, type ReplayFinding } from '../../../src/operations/replay/replay-finding.ts'
 import { restoreMissingEntries } from '../../../src/operations/replay/restore-missing-entries.ts'
 import { aFound, OPTED_OUT, somePreferences } from '../../service/build.ts'
 import { openDatabase } from '../../service/store/fixtures.ts'
@@ -9,8 +9,8 @@ const { pool, client } = await openDatabase(t)
 
 async function run(options: { rebuild: boolean }) {
   const { isSound, findings } = await replayAll(pool, options)
-  const { kind: _, ...summary } = findings.pop() as Finding & { kind: 'summary' }
-  return { isSound, findings, said: findings.map(describeFinding), summary }
+  const { kind: _, ...summary } = findings.pop() as ReplayFinding & { kind: 'summary' }
+  return { isSound, findings, said: findings.map(describeReplayFinding), summary }
 }
 
 const verify = () => run({ rebuild: false })

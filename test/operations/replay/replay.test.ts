@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createArchive } from '../../../src/operations/replay/archive.ts'
 import type { ReplayedDecision } from '../../../src/operations/replay/rebuild-entry.ts'
-import { describeFinding } from '../../../src/operations/replay/replay-finding.ts'
+import { describeReplayFinding } from '../../../src/operations/replay/replay-finding.ts'
 import { missingRow, verify } from '../../../src/operations/replay/verify-entry.ts'
 import { rule, table as tableText } from '../../authoring/build.ts'
 import { without } from '../../authoring/default-table.ts'
@@ -99,7 +99,7 @@ t.test('a table that tests whether an event type has a template cannot be evalua
 
 t.test('two long texts are shown from their first difference', async (t) => {
   const same = 'x'.repeat(500)
-  const said = describeFinding({
+  const said = describeReplayFinding({
     kind: 'column',
     locator: 'NTF-1',
     column: 'body',
@@ -112,7 +112,7 @@ t.test('two long texts are shown from their first difference', async (t) => {
 
 t.test('short values are shown whole, and other values unchanged', async (t) => {
   const column = (stored: string | number | null, rebuilt: string | number | null) =>
-    describeFinding({ kind: 'column', locator: 'NTF-1', column: 'c', stored, rebuilt })
+    describeReplayFinding({ kind: 'column', locator: 'NTF-1', column: 'c', stored, rebuilt })
   t.equal(column('a"b', 'a\n'), 'NTF-1: c is "a\\"b", but its decisions give "a\\n"')
   t.equal(column('\u009b2J', null), 'NTF-1: c is "\uFFFD2J", but its decisions give null')
   t.equal(column(null, 2), 'NTF-1: c is null, but its decisions give 2')
@@ -120,7 +120,7 @@ t.test('short values are shown whole, and other values unchanged', async (t) => 
 
 t.test('the summary counts in words', async (t) => {
   const summary = (entries: number, differences: number, restored: number, left: number, erased = 0) =>
-    describeFinding({ kind: 'summary', entries, erased, differences, restored, left })
+    describeReplayFinding({ kind: 'summary', entries, erased, differences, restored, left })
   t.equal(summary(1, 0, 0, 0), '1 entry compared: no difference')
   t.equal(summary(7, 1, 0, 1), '7 entries compared: 1 difference')
   t.equal(summary(7, 3, 1, 1), '7 entries compared: 3 differences, 1 row restored, 1 left')

@@ -5,7 +5,7 @@ import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { createArchive } from '../../../src/operations/replay/archive.ts'
 import { replay } from '../../../src/operations/replay/compare-log.ts'
 import { recordedEntryPages } from '../../../src/operations/replay/list-recorded-entries.ts'
-import type { Finding } from '../../../src/operations/replay/replay-finding.ts'
+import type { ReplayFinding } from '../../../src/operations/replay/replay-finding.ts'
 import { restoreMissingEntries } from '../../../src/operations/replay/restore-missing-entries.ts'
 import { commitBatch } from '../../../src/service/attempt/commit-batch.ts'
 import { commitRetries } from '../../../src/service/attempt/retry.ts'
@@ -114,7 +114,7 @@ export async function retryAll(
 
 /** Compares the whole log with its decisions, in pages of 5, and inserts missing rows where told to. */
 export async function replayAll(pool: DatabasePool, { rebuild }: { rebuild: boolean }) {
-  const findings: Finding[] = []
+  const findings: ReplayFinding[] = []
   const isSound = await replay({
     pages: recordedEntryPages(pool, 5),
     archive: createArchive({

@@ -46,7 +46,7 @@ const READ_AGAIN = {
 }
 
 /** The next step. An entry that was given up or skipped has a button where trying again may change something, else the reason. */
-function Next({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
+function NextStep({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
   const { locator, status, story } = entry
   const isFinal = entry.givenUp || status === 'SKIPPED'
   const mayAsk = useRefusal() === null && isFinal
@@ -99,7 +99,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
         {status === 'SENT' && partyLocator !== null && (
           <OptedOutSince partyLocator={partyLocator} eventType={entry.eventType} />
         )}
-        <Next entry={entry} onAsked={onAsked} />
+        <NextStep entry={entry} onAsked={onAsked} />
         <p class="hstack">
           {partyLocator !== null && <a href={buildHref(['parties', partyLocator])}>All about this member</a>}
           {reference !== null && reference !== partyLocator && (

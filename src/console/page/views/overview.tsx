@@ -33,7 +33,7 @@ export function OverviewView({ query }: Route) {
       </div>
       <Open status={status} />
       <State loaded={loaded} />
-      {loaded.data !== null && <Shown counts={loaded.data} />}
+      {loaded.data !== null && <Counts counts={loaded.data} />}
     </>
   )
 }
@@ -92,7 +92,7 @@ function Open({ status }: { status: ServiceStatus | null }) {
 /** From seconds since 1970. */
 const iso = (atS: number) => new Date(atS * 1_000).toISOString()
 
-function Shown({ counts }: { counts: LogCounts }) {
+function Counts({ counts }: { counts: LogCounts }) {
   const { stepS } = counts
   const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
   // From the data, since the period just chosen may not have been counted yet.

@@ -1,5 +1,5 @@
 import { nameOfChannel } from '../../../service/decide/party/channel.ts'
-import { describeChange, describeOptOut } from '../../../service/decide/party/preference-changes.ts'
+import { describeOptOut, describePreferenceChange } from '../../../service/decide/party/preference-changes.ts'
 import type { PreferenceChange, PreferenceHistory } from '../../../service/decide/party/preferences.ts'
 import type { ListedLogEntry } from '../../../service/model/log/log-entry.ts'
 import type { Page } from '../../../service/model/log/log-page.ts'
@@ -51,7 +51,7 @@ export function PartyView(route: Route) {
             filters={ENTRY_FILTERS}
             pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, route.query) }}
             following={{ before: pages.data?.items.at(-1)?.createdAt }}
-            renderRow={renderRow}
+            renderRow={renderItem}
             noun={['entry', 'entries']}
             count={countItems}
           />
@@ -100,7 +100,7 @@ function countItems(items: readonly (ListedLogEntry | PreferenceChange)[]): stri
   return countEntries(entryCount, items.length - entryCount)
 }
 
-function renderRow(item: ListedLogEntry | PreferenceChange): Row {
+function renderItem(item: ListedLogEntry | PreferenceChange): Row {
   if (!('locator' in item)) return changeRow(item)
   const { cells, ...row } = entryRow(item, localTime)
   const { Member: _, ...others } = cells
@@ -140,7 +140,7 @@ function toRemark(change: PreferenceChange): Omit<Remark, 'partyLocator'> {
     status: 'Preferences',
     eventType: null,
     channel: inWords(nameOfChannel(change.after.preferredChannel)),
-    because: describeChange(change),
+    because: describePreferenceChange(change),
   }
 }
 

@@ -45,7 +45,7 @@ export function RejectedView(route: Route) {
         route={route}
         filters={FILTERS}
         pages={pages}
-        renderRow={(message) => renderRow(message, mayAsk)}
+        renderRow={(message) => renderMessage(message, mayAsk)}
         noun={['message', 'messages']}
       />
     </>
@@ -55,7 +55,7 @@ export function RejectedView(route: Route) {
 const DISMISSED =
   'Their members get no message. They can still be processed again, one by one, until they are pruned.'
 
-function renderRow(rejected: ShownRejectedMessage, mayAsk: boolean): Row {
+function renderMessage(rejected: ShownRejectedMessage, mayAsk: boolean): Row {
   const { id, rejectedAt, topic, partition, offset, error, code } = rejected
   return {
     key: id,
@@ -65,7 +65,7 @@ function renderRow(rejected: ShownRejectedMessage, mayAsk: boolean): Row {
       Source: twoLines(topic, `partition ${partition}, offset ${offset}`),
       Error: twoLines(error, code),
       Begins: beginCell(rejected),
-      'What next': <Next message={rejected} mayAsk={mayAsk} />,
+      'What next': <NextAction message={rejected} mayAsk={mayAsk} />,
     },
   }
 }
@@ -127,7 +127,7 @@ function describeRemedy({ code, erasedAt }: ShownRejectedMessage): string {
 }
 
 /** The result of the last redrive, or what can be asked for. */
-function Next({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: boolean }) {
+function NextAction({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: boolean }) {
   const { id, code, erasedAt, redriven } = message
   const isErased = erasedAt !== null
   const isRedrivable = findRedriveRefusal(code, isErased) === null

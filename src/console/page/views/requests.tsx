@@ -30,14 +30,14 @@ function AllRequests(route: Route) {
         route={route}
         filters={[]}
         pages={pages}
-        renderRow={renderRow}
+        renderRow={renderRequest}
         noun={['request', 'requests']}
       />
     </>
   )
 }
 
-function renderRow(request: StoredRequest): Row {
+function renderRequest(request: StoredRequest): Row {
   const { id, requestedAt, by, because } = request
   return {
     key: id,
@@ -59,12 +59,12 @@ function OneRequest({ path: [, id = ''] }: Route) {
   return (
     <>
       <State loaded={loaded} />
-      {data !== null && <Shown request={data} />}
+      {data !== null && <RequestDetails request={data} />}
     </>
   )
 }
 
-function Shown({ request }: { request: StoredRequest }) {
+function RequestDetails({ request }: { request: StoredRequest }) {
   const { id, kind, by, because, requestedAt, endedAt, counts, unchanged } = request
   const more = groupUnchanged(unchanged).reduce((left, { count }) => left - count, counts.unchanged ?? 0)
   return (

@@ -23,12 +23,12 @@ export function RulesView() {
         anything. <a href={buildHref(['workbench'])}>Try a change in the workbench</a>.
       </p>
       <State loaded={loaded} />
-      {loaded.data !== null && <Shown rules={loaded.data} />}
+      {loaded.data !== null && <CurrentTable rules={loaded.data} />}
     </>
   )
 }
 
-function Shown({ rules: { revision, activations, warnings, rules } }: { rules: CurrentRules }) {
+function CurrentTable({ rules: { revision, activations, warnings, rules } }: { rules: CurrentRules }) {
   const [use, setUse] = useState<Use | null>(null)
   const run = useRun()
   const activation = activations.find((one) => one.revision === revision)
@@ -61,7 +61,7 @@ function Shown({ rules: { revision, activations, warnings, rules } }: { rules: C
             ` By rules that this table does not have: ${gone.map(([id, count]) => `${visible(id)} ${formatNumber(count)}`).join(', ')}.`}
         </p>
       )}
-      <Table label="Rule table" rows={rules.map((rule) => renderRow(rule, use))} />
+      <Table label="Rule table" rows={rules.map((rule) => renderRule(rule, use))} />
     </>
   )
 }
@@ -105,7 +105,7 @@ function sum(counts: ReadonlyMap<string, number>): number {
   return [...counts.values()].reduce((total, count) => total + count, 0)
 }
 
-function renderRow(rule: CurrentRule, use: Use | null): Row {
+function renderRule(rule: CurrentRule, use: Use | null): Row {
   const { ruleId, outcome, sendBy, reason, because } = rule
   return {
     key: ruleId,

@@ -126,14 +126,14 @@ function Report({ result, list }: ReportProps) {
         ))}
       </ul>
       {listed.length > 0 && (
-        <List events={events} count={listed.reduce((sum, { count }) => sum + count, 0)} />
+        <ChangedEventList events={events} count={listed.reduce((sum, { count }) => sum + count, 0)} />
       )}
     </>
   )
 }
 
 /** `count`: the number of events of these kinds, of which only some are listed. */
-function List({ events, count }: { events: readonly ChangedEvent[]; count: number }) {
+function ChangedEventList({ events, count }: { events: readonly ChangedEvent[]; count: number }) {
   return (
     <>
       <p class="hstack">

@@ -152,8 +152,8 @@ export function useDraft(start: WorkbenchStart) {
     take(future.pop() ?? { draft, base })
   }
   // Without changes there is nothing to ask.
-  const isUntouched = isSame(draft, base) || isSame(draft, inForce)
-  const isOutdated = !isSame(base, inForce)
+  const isUntouched = isSameDraft(draft, base) || isSameDraft(draft, inForce)
+  const isOutdated = !isSameDraft(base, inForce)
   useEffect(() => {
     if (isOutdated && isUntouched) take({ draft: inForce, base: inForce })
   }, [isOutdated, isUntouched])
@@ -180,7 +180,7 @@ export function useDraft(start: WorkbenchStart) {
   }
 }
 
-function isSame(one: Draft, other: Draft): boolean {
+function isSameDraft(one: Draft, other: Draft): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 

@@ -36,7 +36,7 @@ export function TextsEditor(props: TextsEditorProps) {
     faults
       .filter(({ file }) => file === name)
       .map(({ line, text }) => (line === null ? `The file name ${text}` : `Line ${line}: ${text}`))
-  const describeState = (one: string) =>
+  const labelsOfText = (one: string) =>
     [
       isFaulty(one) && 'faulty',
       inForce[one] === undefined ? 'new' : templates[one] !== inForce[one] && 'changed',
@@ -58,7 +58,7 @@ export function TextsEditor(props: TextsEditorProps) {
           value={name}
           options={names.map((one) => [
             one,
-            [one.slice(0, -EXTENSION.length), ...describeState(one)].join(', '),
+            [one.slice(0, -EXTENSION.length), ...labelsOfText(one)].join(', '),
           ])}
           onValue={choose}
         />

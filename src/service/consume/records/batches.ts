@@ -1,5 +1,5 @@
 import crc32c from 'kafkajs/src/protocol/recordBatch/crc32C/index.js'
-import { Malformed } from './unreadable.ts'
+import { MalformedBatch } from './unreadable.ts'
 
 /** The header of a record batch (https://kafka.apache.org/documentation/#recordbatch). */
 export interface BatchHeader {
@@ -56,7 +56,7 @@ export function isIntact(batch: Buffer): boolean {
 }
 
 /**
- * Returns the header of a batch. Throws `Malformed` if it cannot be decoded, or if its offsets overlap those before or after it;
+ * Returns the header of a batch. Throws `MalformedBatch` if it cannot be decoded, or if its offsets overlap those before or after it;
  * only the first batch may begin before `from`. The checksum does not cover the first offset: a batch with a damaged one would be
  * taken for one already read, or for a later one and the messages before it for compacted.
  */
@@ -69,10 +69,10 @@ export function requireInOrder(
   const header = requireHeader(batch)
   const { baseOffset, lastOffset } = header
   if (lastOffset < expected || (baseOffset < expected && expected > from))
-    throw new Malformed('its offsets do not follow those before it', 'damaged')
+    throw new MalformedBatch('its offsets do not follow those before it', 'damaged')
   const following = next === undefined ? null : readOffsets(next)
   if (baseOffset > expected && following !== null && following.first <= lastOffset)
-    throw new Malformed('its offsets are not before those that follow it', 'damaged')
+    throw new MalformedBatch('its offsets are not before those that follow it', 'damaged')
   return header
 }
 
@@ -132,12 +132,12 @@ export function readOffsets(batch: Buffer): { first: bigint; last: bigint } | nu
   return last < first ? null : { first, last }
 }
 
-/** The header of a decodable batch. Throws `Malformed` for any other. */
+/** The header of a decodable batch. Throws `MalformedBatch` for any other. */
 export function requireHeader(batch: Buffer): BatchHeader {
-  if (readOffsets(batch) === null) throw new Malformed('its header is not valid', 'damaged')
+  if (readOffsets(batch) === null) throw new MalformedBatch('its header is not valid', 'damaged')
   // No broker since 4.0 has messages of that age.
   if (batch.readInt8(MAGIC_AT) !== MAGIC)
-    throw new Malformed('its record format is older than Kafka 0.11, which is not read')
-  if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
+    throw new MalformedBatch('its record format is older than Kafka 0.11, which is not read')
+  if (!isIntact(batch)) throw new MalformedBatch('its checksum is wrong', 'damaged')
   return readBatchHeader(batch)
 }

@@ -1,6 +1,6 @@
-import { Malformed } from './unreadable.ts'
+import { MalformedBatch } from './unreadable.ts'
 
-/** Reads numbers and slices of Kafka's record format in sequence. Throws `Malformed` at the end of the bytes. */
+/** Reads numbers and slices of Kafka's record format in sequence. Throws `MalformedBatch` at the end of the bytes. */
 export class Cursor {
   readonly bytes: Buffer
   at: number
@@ -12,7 +12,7 @@ export class Cursor {
 
   byte(): number {
     const byte = this.bytes[this.at]
-    if (byte === undefined) throw new Malformed('it ends in the middle of a record')
+    if (byte === undefined) throw new MalformedBatch('it ends in the middle of a record')
     this.at++
     return byte
   }
@@ -25,7 +25,7 @@ export class Cursor {
       value |= (byte & 0x7f) << shift
       if (byte < 0x80) return (value >>> 1) ^ -(value & 1)
     }
-    throw new Malformed('a number in it has more than 32 bits')
+    throw new MalformedBatch('a number in it has more than 32 bits')
   }
 
   varlong(): bigint {
@@ -38,14 +38,14 @@ export class Cursor {
       value |= BigInt(byte & 0x7f) << shift
       if (byte < 0x80) return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n))
     }
-    throw new Malformed('a number in it has more than 64 bits')
+    throw new MalformedBatch('a number in it has more than 64 bits')
   }
 
   /** Returns bytes without a copy; null if the length is negative. */
   slice(length: number): Buffer | null {
     if (length < 0) return null
     const end = this.at + length
-    if (end > this.bytes.length) throw new Malformed('it ends in the middle of a record')
+    if (end > this.bytes.length) throw new MalformedBatch('it ends in the middle of a record')
     const slice = this.bytes.subarray(this.at, end)
     this.at = end
     return slice

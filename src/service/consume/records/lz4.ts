@@ -1,4 +1,4 @@
-import { Malformed } from './unreadable.ts'
+import { MalformedBatch } from './unreadable.ts'
 
 const MAGIC = 0x184d2204
 const BLOCK_BYTES_MAX = [0, 0, 0, 0, 64 * 1024, 256 * 1024, 1024 * 1024, 4 * 1024 * 1024]
@@ -67,6 +67,6 @@ function unpackBlock(block: Buffer, window: Buffer, bytesMax: number): Buffer {
   return out.subarray(window.length, to)
 }
 
-function malformed(detail: string): Malformed {
-  return new Malformed(`its lz4 cannot be decompressed: it ${detail}`)
+function malformed(detail: string): MalformedBatch {
+  return new MalformedBatch(`its lz4 cannot be decompressed: it ${detail}`)
 }

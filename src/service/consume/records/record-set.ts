@@ -11,7 +11,7 @@ import {
 import { Cursor } from './cursor.ts'
 import { type FetchedMessage, readRecord } from './record.ts'
 import { tooLarge, UNPACKED_BYTES_MAX, unpack } from './unpack.ts'
-import { Malformed, UnreadableBatch } from './unreadable.ts'
+import { MalformedBatch, UnreadableBatch } from './unreadable.ts'
 
 export interface RecordSet {
   /** The requested offset; the first batch may begin before it. */
@@ -74,14 +74,14 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
         else if (wanted.length > 0) yield wanted
       }
     } catch (error) {
-      if (!(error instanceof Malformed)) throw error
+      if (!(error instanceof MalformedBatch)) throw error
       const offsets = readOffsets(batch) ?? { first: set.firstOffset, last: set.lastOffset }
       throw new UnreadableBatch(error.reason, error.message, offsets)
     }
   }
 }
 
-/** Yields the messages of a batch, a few at a time. Throws `Malformed`. */
+/** Yields the messages of a batch, a few at a time. Throws `MalformedBatch`. */
 export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncGenerator<FetchedMessage[]> {
   let leftCount = header.recordCount
   let previous = header.baseOffset - 1n
@@ -99,7 +99,7 @@ export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncG
       if (cursor.at + neededBytes > cursor.bytes.length) break
       try {
         const message = readRecord(cursor.slice(cursor.varint()) as Buffer, header)
-        if (message.offset <= previous) throw new Malformed('its offsets do not ascend')
+        if (message.offset <= previous) throw new MalformedBatch('its offsets do not ascend')
         previous = message.offset
         messages.push(message)
       } catch (error) {
@@ -113,11 +113,11 @@ export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncG
     }
     if (messages.length > 0) yield messages
     const rest = cursor.bytes.subarray(cursor.at)
-    if (leftCount === 0 && rest.length > 0) throw new Malformed('it has bytes after its last record')
+    if (leftCount === 0 && rest.length > 0) throw new MalformedBatch('it has bytes after its last record')
     waiting = rest.length > 0 ? [rest] : []
     waitingBytes = rest.length
   }
-  if (leftCount > 0) throw new Malformed(`it ends ${leftCount} records early`)
+  if (leftCount > 0) throw new MalformedBatch(`it ends ${leftCount} records early`)
 }
 
 /** Size of the next record with its length; of the length alone if that is incomplete. */
@@ -126,7 +126,7 @@ function bytesOfNext({ bytes, at }: Cursor): number {
   while (lengthBytes < 5 && (bytes[at + lengthBytes - 1] ?? 0) >= 0x80) lengthBytes++
   if (at + lengthBytes > bytes.length) return lengthBytes
   const length = new Cursor(bytes, at).varint()
-  if (length < 0) throw new Malformed('a record in it has a negative length')
+  if (length < 0) throw new MalformedBatch('a record in it has a negative length')
   if (length > UNPACKED_BYTES_MAX) throw tooLarge()
   return lengthBytes + length
 }
@@ -142,7 +142,7 @@ export function holdsNoMessageAt({ bytes, firstOffset, aborted }: RecordSet, off
     if (header.baseOffset > offset || header.lastOffset < offset) return false
     return header.isControl || createAbortedFilter(aborted).isAborted(header)
   } catch (error) {
-    if (error instanceof Malformed) return false
+    if (error instanceof MalformedBatch) return false
     throw error
   }
 }

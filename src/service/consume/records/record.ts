@@ -3,20 +3,20 @@ import type { Message } from '../../decide/event/message.ts'
 import type { Fingerprint } from '../../decide/event/position.ts'
 import type { BatchHeader } from './batches.ts'
 import { Cursor } from './cursor.ts'
-import { Malformed } from './unreadable.ts'
+import { MalformedBatch } from './unreadable.ts'
 
 /** A message with its time, which the producer or the broker sets, as configured for the topic. */
 export interface FetchedMessage extends Message {
   readonly timestampMs: bigint
 }
 
-/** Reads one record (https://kafka.apache.org/documentation/#record) without its length, in linear time. Throws `Malformed`. */
+/** Reads one record (https://kafka.apache.org/documentation/#record) without its length, in linear time. Throws `MalformedBatch`. */
 export function readRecord(bytes: Buffer, header: BatchHeader): FetchedMessage {
   const cursor = new Cursor(bytes, 1)
   const timestampDelta = cursor.varlong()
   const offsetDelta = cursor.varint()
   if (offsetDelta < 0 || offsetDelta > header.lastOffsetDelta) {
-    throw new Malformed(`a record in it has the offset delta ${offsetDelta}`)
+    throw new MalformedBatch(`a record in it has the offset delta ${offsetDelta}`)
   }
   return {
     offset: header.baseOffset + BigInt(offsetDelta),

@@ -2,7 +2,7 @@ import { createUnzip, createZstdDecompress } from 'node:zlib'
 import snappyCodec from 'kafkajs-snappy'
 import { errorMessage } from '../../text/faults.ts'
 import { unpackLz4 } from './lz4.ts'
-import { Malformed } from './unreadable.ts'
+import { MalformedBatch } from './unreadable.ts'
 
 /** Larger batches are not read: a compressed batch of 1 MB can contain a thousand times as much. */
 export const UNPACKED_BYTES_MAX = 256 * 1024 * 1024
@@ -19,26 +19,26 @@ const CODECS: readonly {
   { name: 'zstd', unpack: (packed) => createZstdDecompress({ chunkSize: CHUNK_BYTES }).end(packed) },
 ]
 
-/** Unpacks bytes piece by piece. Throws `Malformed` if they cannot be unpacked, or are too large once unpacked. */
+/** Unpacks bytes piece by piece. Throws `MalformedBatch` if they cannot be unpacked, or are too large once unpacked. */
 export async function* unpack(codec: number, packed: Buffer): AsyncGenerator<Buffer> {
   const found = CODECS[codec]
-  if (found === undefined) throw new Malformed(`codec ${codec} is unknown`)
-  let size = 0
+  if (found === undefined) throw new MalformedBatch(`codec ${codec} is unknown`)
+  let byteCount = 0
   try {
     for await (const piece of found.unpack(packed)) {
-      size += piece.length
-      if (size > UNPACKED_BYTES_MAX) break
+      byteCount += piece.length
+      if (byteCount > UNPACKED_BYTES_MAX) break
       yield piece
     }
   } catch (error) {
-    if (error instanceof Malformed) throw error
-    throw new Malformed(`its ${found.name} cannot be decompressed: ${errorMessage(error)}`)
+    if (error instanceof MalformedBatch) throw error
+    throw new MalformedBatch(`its ${found.name} cannot be decompressed: ${errorMessage(error)}`)
   }
-  if (size > UNPACKED_BYTES_MAX) throw tooLarge()
+  if (byteCount > UNPACKED_BYTES_MAX) throw tooLarge()
 }
 
-export function tooLarge(): Malformed {
-  return new Malformed(`it is larger than ${UNPACKED_BYTES_MAX} bytes once decompressed`, 'too-large')
+export function tooLarge(): MalformedBatch {
+  return new MalformedBatch(`it is larger than ${UNPACKED_BYTES_MAX} bytes once decompressed`, 'too-large')
 }
 
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
@@ -53,7 +53,7 @@ function* unpackSnappy(packed: Buffer): Generator<Promise<Buffer>> {
   for (let at = XERIAL_HEADER_BYTES; at < packed.length; ) {
     const start = at + 4
     const end = start + packed.readUInt32BE(at)
-    if (end > packed.length) throw new Malformed('its snappy ends in the middle of a block')
+    if (end > packed.length) throw new MalformedBatch('its snappy ends in the middle of a block')
     yield unpackSnappyBlock(packed.subarray(start, end))
     at = end
   }
@@ -61,12 +61,12 @@ function* unpackSnappy(packed: Buffer): Generator<Promise<Buffer>> {
 
 function unpackSnappyBlock(block: Buffer): Promise<Buffer> {
   // The library allocates the unpacked size stated at the start of a block.
-  let size = 0
+  let byteCount = 0
   for (let i = 0; i < 5; i++) {
     const byte = block[i] ?? 0
-    size += (byte & 0x7f) * 2 ** (7 * i)
+    byteCount += (byte & 0x7f) * 2 ** (7 * i)
     if (byte < 0x80) break
   }
-  if (size > UNPACKED_BYTES_MAX) throw tooLarge()
+  if (byteCount > UNPACKED_BYTES_MAX) throw tooLarge()
   return snappyCodec().decompress(block)
 }

@@ -20,12 +20,12 @@ export function withoutEnd(from: bigint): UnreadableBatch {
 }
 
 /** Thrown by decoders, which do not know the offsets of the batch. */
-export class Malformed extends Error {
+export class MalformedBatch extends Error {
   readonly reason: UnreadableReason
 
   constructor(detail: string, reason: UnreadableReason = 'undecodable') {
     super(detail)
-    this.name = 'Malformed'
+    this.name = 'MalformedBatch'
     this.reason = reason
   }
 }

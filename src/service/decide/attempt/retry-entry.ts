@@ -33,11 +33,11 @@ export const retryEntry = logEntry
 /** A row to retry: a FAILED one, which stores its text, or on request a SKIPPED one, whose text is rendered. */
 export interface RetryEntry extends Readonly<z.infer<typeof retryEntry>> {
   /** Set if the message was read again; else its last decision says the same. */
-  readonly reading?: Reading
+  readonly reading?: RereadMessage
 }
 
 /** A message as the envelope map of this revision reads it. */
-interface Reading {
+interface RereadMessage {
   readonly variables: Variables
   readonly stated: StatedFacts
   readonly envelopeMapRevision: string

@@ -131,13 +131,13 @@ export function decideRecorded(
   if (foreign === undefined) return decideByRules(facts as RuleFacts)
   const [key, { values }] = foreign
   const [result, ...others] = values.map((value) => decideRecorded(decideByRules, { ...facts, [key]: value }))
-  if (!result || !others.every((other) => other && isSame(result, other))) return null
+  if (!result || !others.every((other) => other && isSameResult(result, other))) return null
   return result.outcome === 'SEND' || key !== 'preferredChannel'
     ? result
     : { ...result, outcome: result.outcome, channel: String(facts[key]) }
 }
 
 /** A row that is not sent has the preferred channel. */
-function isSame(one: DecidedResult, other: DecidedResult): boolean {
+function isSameResult(one: DecidedResult, other: DecidedResult): boolean {
   return one.ruleId === other.ruleId && (one.outcome !== 'SEND' || one.channel === other.channel)
 }

@@ -10,9 +10,9 @@ export interface Message {
 
 /** Size in bytes. Includes key and headers, which are written for a rejected message. */
 export function messageBytes({ key, value, headers }: Message): number {
-  let size = (key?.length ?? 0) + (value?.length ?? 0)
+  let byteCount = (key?.length ?? 0) + (value?.length ?? 0)
   for (const name in headers) {
-    for (const part of headers[name] ?? []) size += name.length + (part?.length ?? 0)
+    for (const part of headers[name] ?? []) byteCount += name.length + (part?.length ?? 0)
   }
-  return size
+  return byteCount
 }

@@ -55,7 +55,7 @@ export function parseEvent(message: Message, map: EnvelopeMap): ParseResult {
       eventId: eventId as string,
       eventType: eventType as string,
       partyLocator,
-      stated: readStated(at, map, !absent && partyLocator === null),
+      stated: readStatedFacts(at, map, !absent && partyLocator === null),
       reference: toText(at(map.locator)) ?? partyLocator ?? '',
       reason: toText(at(map.reason)),
       traceId: readTraceParent(message)?.traceId ?? null,
@@ -63,7 +63,7 @@ export function parseEvent(message: Message, map: EnvelopeMap): ParseResult {
   }
 }
 
-function readStated(
+function readStatedFacts(
   at: (sources: FieldSources) => unknown,
   map: EnvelopeMap,
   isPartyInvalid: boolean,

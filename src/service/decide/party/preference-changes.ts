@@ -11,7 +11,12 @@ export function describeOptOut(changes: readonly PreferenceChange[], eventType: 
 }
 
 /** A change of preferences in words: `Opted out of claim.paid, by ada`. */
-export function describeChange({ changedBy, before, after, isUnreadable }: PreferenceChange): string {
+export function describePreferenceChange({
+  changedBy,
+  before,
+  after,
+  isUnreadable,
+}: PreferenceChange): string {
   const by = changedBy === null ? '' : `, by ${changedBy}`
   if (isUnreadable) return `Changed in a form that this version of the service cannot read${by}`
   const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]

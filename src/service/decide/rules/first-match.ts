@@ -35,7 +35,7 @@ export async function enumerate<R extends Rule | PastRule>(
   const unnamed = listUnnamedChannels(rules)
   const answers: FirstMatch<R>[] = []
   for (const eventClass of classes) {
-    const firstMatch = compileRules(rules.filter((rule) => isAbout(rule, eventClass)))
+    const firstMatch = compileRules(rules.filter((rule) => appliesToClass(rule, eventClass)))
     for (const situation of situations) {
       const rule = await firstMatch(situation)
       // A rule that leaves the channel open knows nothing of the address that a later channel needs.
@@ -55,7 +55,7 @@ export async function enumerate<R extends Rule | PastRule>(
 }
 
 /** The engine need not test the event type: with many rules for single types it would take ten times as long. */
-function isAbout({ when }: Pick<Rule, 'when'>, { representative }: EventClass): boolean {
+function appliesToClass({ when }: Pick<Rule, 'when'>, { representative }: EventClass): boolean {
   return when.eventType === null || matchesEventType(when.eventType, representative)
 }
 
@@ -74,7 +74,7 @@ function compileRules<R extends Pick<Rule, 'id' | 'when'>>(
     engine.addRule({
       name: rule.id,
       priority: rules.length - index,
-      conditions: { all: conditions(rule) },
+      conditions: { all: engineConditions(rule) },
       event: { type: MATCHED, params: { index } },
     })
   }
@@ -91,7 +91,7 @@ function compileRules<R extends Pick<Rule, 'id' | 'when'>>(
 }
 
 /** Conditions for the cells of facts that are not blank. The engine does not validate them. */
-function conditions({ when }: Pick<Rule, 'when'>) {
+function engineConditions({ when }: Pick<Rule, 'when'>) {
   return FACT_LIST.map(([key]) => ({ fact: key, operator: 'equal', value: when[key] })).filter(
     ({ value }) => value !== null,
   )

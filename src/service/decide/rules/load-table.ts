@@ -13,7 +13,7 @@ import { readWhen, WHEN_COLUMNS } from './when.ts'
  * @param knownEventTypes types with a template, to which `no template` refers
  */
 export function loadRuleTable(csvText: string, knownEventTypes: readonly string[] = []): readonly Rule[] {
-  const { rows, faults } = readRules(csvText, knownEventTypes)
+  const { rows, faults } = readRuleRows(csvText, knownEventTypes)
   if (faults.length > 0) throw new RuleTableError(faults)
   return rows as readonly Rule[]
 }
@@ -34,12 +34,12 @@ export function loadPastRules(csvText: string, knownEventTypes: readonly string[
 
 /** The readable event types, row by row, whatever faults the file has. */
 export function readEventTypes(csvText: string, knownEventTypes: readonly string[]) {
-  return readRules(csvText, knownEventTypes).rows.flatMap(({ row, when }) =>
+  return readRuleRows(csvText, knownEventTypes).rows.flatMap(({ row, when }) =>
     when.eventType ? [{ row, when: { eventType: when.eventType } }] : [],
   )
 }
 
-function readRules(csvText: string, knownEventTypes: readonly string[]) {
+function readRuleRows(csvText: string, knownEventTypes: readonly string[]) {
   const rowOfId = new Map<string, number>()
   return readSheet(csvText, RULE_SHEET, (row) => readRule(row, rowOfId, knownEventTypes))
 }

@@ -124,7 +124,7 @@ function listSteps(entry: Entry): Story['timeline'] {
   const last = decisions.at(-1)
   for (let start = 0, end: number; start < decisions.length; start = end) {
     const first = decisions[start] as ExplainedDecision
-    const result = describeResult(first, describeReason(first) === (last && describeReason(last)))
+    const result = describeForMember(first, describeReason(first) === (last && describeReason(last)))
     // Equal retries share a line. A requested retry has its own.
     end = start + 1
     while (start > 0 && !first.retry && isLike(first, decisions[end])) end++
@@ -162,7 +162,7 @@ function describeReason({ sendError, outcome, facts, reason }: ExplainedDecision
     : reason
 }
 
-function describeResult(decision: ExplainedDecision, isReasonKnown: boolean): string {
+function describeForMember(decision: ExplainedDecision, isReasonKnown: boolean): string {
   const { outcome, channel, sendError, recordedOnly } = decision
   const reason = describeReason(decision)
   const why = isReasonKnown || reason === null ? '' : ` (${reason})`

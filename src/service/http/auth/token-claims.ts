@@ -46,11 +46,11 @@ export function findDisagreements(
   const time = (claim: string) => (typeof claims[claim] === 'number' ? claims[claim] * 1_000 : null)
   const [exp, nbf] = [time('exp'), time('nbf')]
   if (exp === null || exp + CLOCK_TOLERANCE_MS < wallMs)
-    add('exp', `a time after ${isoTime(wallMs)}`, CLOCKS, exp === null ? claims.exp : isoTime(exp))
+    add('exp', `a time after ${formatTime(wallMs)}`, CLOCKS, exp === null ? claims.exp : formatTime(exp))
   if (nbf !== null && nbf - CLOCK_TOLERANCE_MS > wallMs)
-    add('nbf', `a time before ${isoTime(wallMs)}`, CLOCKS, isoTime(nbf))
+    add('nbf', `a time before ${formatTime(wallMs)}`, CLOCKS, formatTime(nbf))
   if (typeof claims.iat === 'number' && isFromFuture(claims.iat, wallMs))
-    add('iat', `a time before ${isoTime(wallMs)}`, CLOCKS, isoTime(claims.iat * 1_000))
+    add('iat', `a time before ${formatTime(wallMs)}`, CLOCKS, formatTime(claims.iat * 1_000))
   if (issuer !== null && claims.iss !== issuer) add('iss', show(issuer), 'IDP_ISSUER')
   if (audience !== null && ![claims.aud].flat().includes(audience)) add('aud', show(audience), 'IDP_AUDIENCE')
   return found
@@ -134,7 +134,7 @@ export function show(value: unknown): string {
 }
 
 /** A time beyond all dates is shown as its number. */
-function isoTime(ms: number): string {
+function formatTime(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
 }

@@ -121,7 +121,7 @@ export function requireTokens(app: HttpApp, tokens: Tokens): void {
     } catch (error) {
       request.user = null
       const token = (request.headers.authorization ?? '').slice('bearer'.length).trim()
-      throw toProblem(error, () => findDisagreements(token, tokens, Date.now()))
+      throw toTokenProblem(error, () => findDisagreements(token, tokens, Date.now()))
     }
     requireRight(request, tokens)
   })
@@ -150,7 +150,7 @@ function isCanonical(segment: string): boolean {
 }
 
 /** Any other error is the token's fault, and may come from deep inside a library. */
-function toProblem(error: unknown, listDisagreements: () => readonly Disagreement[]): ProblemError {
+function toTokenProblem(error: unknown, listDisagreements: () => readonly Disagreement[]): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
   if (error instanceof z.ZodError)

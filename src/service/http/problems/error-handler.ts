@@ -62,7 +62,7 @@ function slowBody(cause: FastifyError): ProblemError {
 function toProblem(error: FastifyError, isUnavailable: (error: unknown) => boolean): ProblemError {
   if (error instanceof ProblemError) return error
   if (hasZodFastifySchemaValidationErrors(error)) {
-    return new ProblemError('invalid-request', { errors: listFaults(error) })
+    return new ProblemError('invalid-request', { errors: listInputFaults(error) })
   }
   if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
     return unavailable('The database cannot be used now. Try again later.', error)
@@ -79,7 +79,7 @@ export function unavailable(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unavailable', { detail, cause, headers: { 'retry-after': String(RETRY_AFTER_S) } })
 }
 
-function listFaults({ validation = [], validationContext }: FastifyError): InputFault[] {
+function listInputFaults({ validation = [], validationContext }: FastifyError): InputFault[] {
   const inBody = validationContext === 'body'
   const faults = validation.flatMap(({ instancePath, message = 'is not valid', params }): InputFault[] => {
     const path = instancePath === '/' ? '' : instancePath

@@ -86,7 +86,7 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(errorHandler(isUnavailable))
   app.addHook('onRoute', (route) => {
-    route.handler = untilAnswered(route.handler)
+    route.handler = dropLateResult(route.handler)
   })
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
@@ -139,7 +139,7 @@ function notFound(request: FastifyRequest): ProblemError {
 }
 
 /** Drops the result of a handler whose request was answered without it, as after its timeout: Fastify would try a second answer. */
-function untilAnswered(handler: RouteHandlerMethod): RouteHandlerMethod {
+function dropLateResult(handler: RouteHandlerMethod): RouteHandlerMethod {
   return async function handleUntilAnswered(request, reply) {
     try {
       const payload = await handler.call(this, request, reply)

@@ -17,7 +17,7 @@ export interface Session {
    */
   readonly transactionStart: string | null
   readonly isReadOnly: boolean
-  /** The names of the wishes that do not hold. */
+  /** Names of optional settings that the server did not apply. */
   readonly refused: readonly string[]
 }
 
@@ -25,8 +25,8 @@ export interface ConnectOptions {
   readonly databaseUrl: string
   /** Settings for all statements. */
   readonly settings: Settings
-  /** More of them, which a server or pooler may refuse. */
-  readonly wishes?: Settings
+  /** Used as far as the server or pooler accepts them. */
+  readonly optionalSettings?: Settings
   /** Used unless DATABASE_URL names one. */
   readonly applicationName: string
   readonly clientOptions?: pg.ClientConfig
@@ -54,7 +54,7 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
   const urls = databaseUrls(options.databaseUrl)
   /** The settings to send at start-up: after a refusal, the next ones. */
   const startUps: readonly Settings[] = [
-    ...(options.wishes === undefined ? [] : [{ ...options.settings, ...options.wishes }]),
+    ...(options.optionalSettings === undefined ? [] : [{ ...options.settings, ...options.optionalSettings }]),
     options.settings,
     {},
   ]
@@ -206,27 +206,30 @@ async function readState(client: pg.Client, wanted: Settings) {
   return { ...found, lacked: Object.entries(wanted).filter(([, value], i) => found.settings[i] !== value) }
 }
 
-async function createSession(client: pg.Client, { settings, wishes = {} }: ConnectOptions): Promise<Session> {
-  const all = { ...settings, ...wishes }
+async function createSession(
+  client: pg.Client,
+  { settings, optionalSettings = {} }: ConnectOptions,
+): Promise<Session> {
+  const all = { ...settings, ...optionalSettings }
   const { pid, read_only, lacked } = await readState(client, all)
   const isReadOnly = read_only === 'on'
   // A pooler invents the process id with which a client would cancel its statements.
   const { processID } = client as unknown as { readonly processID: number }
   const lackedNames = lacked.map(([name]) => name)
-  if (pid === processID && lackedNames.every((name) => Object.hasOwn(wishes, name)))
+  if (pid === processID && lackedNames.every((name) => Object.hasOwn(optionalSettings, name)))
     return { client, transactionStart: null, isReadOnly, refused: lackedNames }
   const pooled = (held: Settings, refused: readonly string[]): Session => {
     return { client, transactionStart: startTransaction(held), isReadOnly, refused }
   }
-  const refusal = await findRefusal(client, all)
+  const refusal = await findSettingsFault(client, all)
   if (refusal === null) return pooled(all, [])
-  if (!isOfPooler(refusal) && (await findRefusal(client, settings)) === null)
-    return pooled(settings, Object.keys(wishes))
+  if (!isOfPooler(refusal) && (await findSettingsFault(client, settings)) === null)
+    return pooled(settings, Object.keys(optionalSettings))
   throw toCoded(refusal)
 }
 
 /** The error of settings that do not hold in a transaction, or null if they do. Rejects if the server is gone, or too busy. */
-async function findRefusal(client: pg.Client, settings: Settings): Promise<unknown> {
+async function findSettingsFault(client: pg.Client, settings: Settings): Promise<unknown> {
   try {
     await client.query(startTransaction(settings))
     const { lacked } = await readState(client, settings)

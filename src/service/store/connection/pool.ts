@@ -46,7 +46,7 @@ export const SETTINGS = {
 }
 
 /** Settings of a pool that ends with its clients. PostgreSQL refuses this one on some systems: a query without a client then runs on. */
-export const WISHES = { client_connection_check_interval: '1s' }
+export const OPTIONAL_SETTINGS = { client_connection_check_interval: '1s' }
 
 /**
  * Opens the pool with one connection, which survives restarts of the database by itself. Rejects while the database cannot be
@@ -61,7 +61,7 @@ export async function openPool({
     driverFactory: createDriver({
       databaseUrl,
       settings: SETTINGS,
-      ...(endWithClient && { wishes: WISHES }),
+      ...(endWithClient && { optionalSettings: OPTIONAL_SETTINGS }),
       applicationName: APPLICATION_NAME,
       silenceMaxMs: SILENCE_MAX_MS,
     }),

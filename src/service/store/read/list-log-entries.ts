@@ -114,7 +114,7 @@ const CONDITIONS: {
   eventType: equals('event_type'),
   status: equals('status'),
   channel: equals('channel'),
-  reference: (reference) => isDecided(isAbout(reference)),
+  reference: (reference) => isDecided(hasReference(reference)),
   reason: hasReason,
   reasonPrefix: (prefix) => sql.fragment`starts_with(failure_reason, ${prefix})`,
   rule: hasRule,
@@ -140,7 +140,7 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
   const rest = conditionsOf(FILTER_NAMES.filter((name) => name !== walked))
   const decided =
     walked === 'reference' && filter.reference !== undefined
-      ? isAbout(filter.reference)
+      ? hasReference(filter.reference)
       : walked === 'request' && filter.request !== undefined
         ? isOfRequest(filter.request)
         : null
@@ -200,7 +200,7 @@ function isDecided(decided: DecisionCondition): Fragment {
 }
 
 /** Decisions about this claim, policy or invoice. An index holds the beginning of the reference. */
-function isAbout(reference: string): DecisionCondition {
+function hasReference(reference: string): DecisionCondition {
   return (decision) => sql.fragment`
     left(${decision}.variables ->> 'locator', 255) = left(${reference}, 255) AND ${decision}.variables ->> 'locator' = ${reference}`
 }

@@ -87,7 +87,7 @@ export async function readRejectedPage(
     ${textBytes(sql.fragment`key`, sql.fragment`value`)} + ${jsonBytes(sql.fragment`headers`)} + ${ERROR_BYTES})`
   const found = sql.fragment`
     SELECT * FROM ${messagesAfter(filter, after, lastExamined)} AS rejected_message
-    WHERE ${conditions(filter)} ORDER BY id LIMIT ${countMax}`
+    WHERE ${rejectedConditions(filter)} ORDER BY id LIMIT ${countMax}`
   const messages = await pool.any(sql.type(rejectedRow)`
     SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
     FROM (${withinBytes(found, sql.fragment`id`, bytes)}) AS rejected_message ${LAST_REDRIVE}
@@ -147,7 +147,7 @@ export async function listRejected(
   const lastExamined = await skipIds(pool, sql.fragment`${older} ORDER BY id DESC`, EXAMINED_COUNT_MAX)
   const found = sql.fragment`
     SELECT * FROM ${messagesIn(sql.fragment`${older} AND id >= ${lastExamined ?? 0n} ORDER BY id DESC`)} AS rejected_message
-    WHERE ${conditions(filter)} ORDER BY id DESC LIMIT ${limit + 1}`
+    WHERE ${rejectedConditions(filter)} ORDER BY id DESC LIMIT ${limit + 1}`
   const rows = await pool.any(sql.type(summaryRow)`
     SELECT
       ${COMMON_COLUMNS}, octet_length(value) AS "byteCount", encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin,
@@ -191,11 +191,11 @@ export async function countRejectedMessages(
   const count = await pool.oneFirst(sql.type(z.object({ count: z.number() }))`
     SELECT count(*)::integer AS count
     FROM ${messagesIn(sql.fragment`id >= ${lastExamined ?? 0n} ORDER BY id`)} AS rejected_message
-    WHERE ${conditions(filter)}`)
+    WHERE ${rejectedConditions(filter)}`)
   return { count, isAll: lastExamined === null }
 }
 
-export function conditions({ ids, topic, code, since, before, upTo, open, kept }: RejectedFilter) {
+export function rejectedConditions({ ids, topic, code, since, before, upTo, open, kept }: RejectedFilter) {
   const all = [
     ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
     topic && sql.fragment`topic = ${topic}`,

@@ -11,7 +11,7 @@ export const ERASURE_LOCK = 4_006_004
 
 /** Waits until nobody else has the lock, and keeps it until the transaction ends. Throws CorrectableError, for a command. */
 export function lockErasure(tx: CommonQueryMethods): Promise<void> {
-  return take(
+  return takeLock(
     tx,
     sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`,
     'the service is carrying out a request, or another `erase`, `prune` or `replay --rebuild` is running: run this again',
@@ -20,14 +20,14 @@ export function lockErasure(tx: CommonQueryMethods): Promise<void> {
 
 /** Waits until nothing is erased, and keeps it so until the transaction ends. Throws CorrectableError, for a request's note. */
 export function shareErasure(tx: CommonQueryMethods): Promise<void> {
-  return take(
+  return takeLock(
     tx,
     sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`,
     'an `erase`, a `prune`, a `replay --rebuild` or a dismissal is running',
   )
 }
 
-async function take(tx: CommonQueryMethods, lock: QuerySqlToken, reason: string): Promise<void> {
+async function takeLock(tx: CommonQueryMethods, lock: QuerySqlToken, reason: string): Promise<void> {
   await tx.query(lock).catch((error) => {
     if (!isLocked(error)) throw error
     throw new CorrectableError(reason, { cause: error })

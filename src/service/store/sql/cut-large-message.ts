@@ -16,12 +16,12 @@ export function cutBytes(bytes: Uint8Array | null): Uint8Array | null {
 /** The headers to store: the first ones, up to the size of a value, because PostgreSQL limits the size of JSON. */
 export function keptHeaders(headers: Message['headers']): { kept: Message['headers']; leftOutCount: number } {
   const kept: Record<string, (Uint8Array | null)[]> = Object.create(null)
-  let size = 0
+  let byteCount = 0
   let leftOutCount = 0
   for (const name in headers) {
     for (const value of headers[name] ?? []) {
-      size += HEADER_BYTES + name.length + (value?.length ?? 0)
-      if (size > VALUE_BYTES_MAX) leftOutCount++
+      byteCount += HEADER_BYTES + name.length + (value?.length ?? 0)
+      if (byteCount > VALUE_BYTES_MAX) leftOutCount++
       else {
         kept[name] ??= []
         kept[name].push(value)

@@ -4,9 +4,9 @@ import { addResults, DONE } from '../../model/request/request.ts'
 import type { RejectedRequest } from '../../model/request/schemas.ts'
 import { storable } from '../../text/sanitize.ts'
 import {
-  conditions,
   findLastExamined,
   messagesAfter,
+  rejectedConditions,
   toRejectedFilter,
 } from '../read/list-rejected-messages.ts'
 import { lockErasure } from '../sql/advisory-locks.ts'
@@ -29,7 +29,7 @@ export async function dismissPage(pool: DatabasePool, request: RejectedRequest):
       INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
       SELECT id, ${storable(by)}, 'dismissed', ${storable(because)}
       FROM ${messagesAfter(filter, after, lastExamined)} AS rejected_message
-      WHERE ${conditions(filter)} ORDER BY id LIMIT ${DISMISSED_COUNT_MAX}
+      WHERE ${rejectedConditions(filter)} ORDER BY id LIMIT ${DISMISSED_COUNT_MAX}
       RETURNING rejected_message_id AS id`)
     const isFull = dismissed.length === DISMISSED_COUNT_MAX
     const last = isFull

@@ -1,5 +1,8 @@
 import t from 'tap'
-import { describeChange, describeOptOut } from '../../../../src/service/decide/party/preference-changes.ts'
+import {
+  describeOptOut,
+  describePreferenceChange,
+} from '../../../../src/service/decide/party/preference-changes.ts'
 import type { PreferenceChange, StoredPreferences } from '../../../../src/service/decide/party/preferences.ts'
 
 const wanting = (...optedOutEvents: string[]): StoredPreferences => ({
@@ -32,8 +35,11 @@ t.test('an opt-out dates from the last change that brought it', async (t) => {
 
 t.test('a change is described by what it changed, and by whom', async (t) => {
   const opted = change('1', wanting(), wanting('paid'))
-  t.equal(describeChange({ ...opted, changedBy: 'ada' }), 'Opted out of paid, by ada')
-  t.equal(describeChange({ ...opted, before: opted.after }), 'Saved without a change')
-  t.match(describeChange({ ...opted, isUnreadable: true }), /^Changed in a form that .* cannot read$/)
-  t.equal(describeChange(change('1', wanting('paid'), wanting('Paid '))), 'Saved without a change')
+  t.equal(describePreferenceChange({ ...opted, changedBy: 'ada' }), 'Opted out of paid, by ada')
+  t.equal(describePreferenceChange({ ...opted, before: opted.after }), 'Saved without a change')
+  t.match(
+    describePreferenceChange({ ...opted, isUnreadable: true }),
+    /^Changed in a form that .* cannot read$/,
+  )
+  t.equal(describePreferenceChange(change('1', wanting('paid'), wanting('Paid '))), 'Saved without a change')
 })

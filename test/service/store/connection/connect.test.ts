@@ -11,9 +11,9 @@ import { createDriver } from '../../../../src/service/store/connection/driver.ts
 import { isUnreachable } from '../../../../src/service/store/connection/errors.ts'
 import {
   APPLICATION_NAME,
+  OPTIONAL_SETTINGS,
   openPool,
   SETTINGS,
-  WISHES,
 } from '../../../../src/service/store/connection/pool.ts'
 import { readUntil } from '../../../../src/service/store/connection/read-until.ts'
 import { startDatabaseProxy } from '../../../stack/database-proxy.ts'
@@ -180,7 +180,7 @@ t.test('options that a server or proxy refuses at the start, in any words, are s
       t.same(await tx.one(settingsOf), { found: SETTINGS }, message)
       t.equal(
         await tx.oneFirst(sql.unsafe`SHOW client_connection_check_interval`),
-        WISHES.client_connection_check_interval,
+        OPTIONAL_SETTINGS.client_connection_check_interval,
       )
     })
     await through.end()
@@ -188,7 +188,7 @@ t.test('options that a server or proxy refuses at the start, in any words, are s
   }
 })
 
-t.test('a server that refuses a wish is used without it, and says so', async (t) => {
+t.test('a server that refuses an optional setting is used without it, and reports it', async (t) => {
   const path = await startDatabaseProxy(url)
   t.teardown(() => path.close())
   // PostgreSQL on Windows.
