@@ -10,8 +10,8 @@ import {
 import type { FoundContact } from './party/contact.ts'
 
 /**
- * A mapped place that no answer has, one without a value where a member is to be told by it, one whose values are no addresses, and one
- * that has few addresses for many.
+ * Faults of an address: no answer has its place; it is empty for members who are told by it; its values are no addresses; many
+ * members share few addresses.
  */
 type AddressFaultCode = `no-${Address}-place` | `no-${Address}-on-file` | `no-${Address}` | `one-${Address}`
 export type DataFaultCode =
@@ -36,19 +36,19 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
     'correct "partyLocator" in rules/envelope.json before more events are skipped, then `retry --read-again` the skipped entries',
   'no-text': 'correct "eventType" in rules/envelope.json, or write templates for these event types',
   'other-case':
-    'have the producer write these event types as the texts and rules do, or name them there, too: `doctor` and `log` list them',
+    'have the producer write these event types like the texts and rules, or add them there: `doctor` and `log` list them',
   'no-reference':
-    'correct "locator" in rules/envelope.json; right if these events are about the member alone. Entries that were sent stay so; `retry --read-again` the others',
+    'correct "locator" in rules/envelope.json; no fault if these events are about the member alone. Sent entries stay as they are; `retry --read-again` the others',
   'no-reason':
-    'correct "reason" in rules/envelope.json; right if producers give no reason, or that one. Entries that were sent stay so',
+    'correct "reason" in rules/envelope.json; no fault if producers give no reason, or that one. Sent entries stay as they are',
   'one-party':
-    'hold the messages (`hold`) until it is clear whether "partyLocator" in rules/envelope.json leads to the member of each event, and correct it; right if these events are all about one customer',
+    'hold the messages (`hold`) until it is clear whether "partyLocator" in rules/envelope.json leads to the member of each event, and correct it; no fault if these events are all about one customer',
   'one-reference':
-    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; right if these events are all about one. Entries that were sent stay so; `retry --read-again` the others',
+    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; no fault if these events are all about one. Sent entries stay as they are; `retry --read-again` the others',
   'event-id':
-    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; or "eventId", if it leads there: only the first event of each id is told. Right if members know the event ids. Entries that were sent stay so; `retry --read-again` the others',
+    'correct "locator" in rules/envelope.json: it must lead to the claim, policy or invoice; or "eventId", if it leads there: only the first event of each id is logged. No fault if members know the event ids. Sent entries stay as they are; `retry --read-again` the others',
   'repeated-id':
-    'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told; right if checkpoints were moved back, or a topic was recreated',
+    'correct "eventId" in rules/envelope.json, or have the producer give each event its own id: of several events with one id only the first is logged, and only its member is told; no fault if checkpoints were moved back, or a topic was recreated',
   'not-found':
     '"partyLocator" in rules/envelope.json may lead to something else, such as a policy number: correct it, then `retry --read-again` the skipped entries. If it is right, check POLICY_ADMIN_URL, with its path, and each gateway on the way, which answers 404 to a path that does not exist; then `retry`',
   ...(Object.fromEntries(
@@ -56,29 +56,29 @@ export const DATA_FAULTS: Readonly<Record<DataFaultCode, string>> = {
       [`no-${address}-place`, `${remedyFor(address)}. ${noneOnFile(address)}`],
       [
         `no-${address}-on-file`,
-        `correct ${addressVariable(address)}: it must lead to where the answers have the ${address}; or ask the owners of policy administration why they have none: it may be a test system, or hide them from this credential. Then \`retry\` the entries that were skipped. ${noneOnFile(address)}`,
+        `correct ${addressVariable(address)}: it must lead to the ${address} in the answers; or ask the owners of policy administration why it has none: it may be a test system, or hide them from this credential. Then \`retry\` the skipped entries. ${noneOnFile(address)}`,
       ],
       [`no-${address}`, remedyFor(address)],
       [
         `one-${address}`,
-        `hold the messages (\`hold\`) until it is clear whose ${address} that is, and correct ${addressVariable(address)} or the data; right if these members share it, as those of a group policy may, or if their agent is to be written to in their place`,
+        `hold the messages (\`hold\`) until it is clear whose ${address} that is, and correct ${addressVariable(address)} or the data; no fault if these members share it, as those of a group policy may, or if their agent gets their messages`,
       ],
     ]),
   ) as Record<AddressFaultCode, string>),
 }
 
-/** Fewer messages, or parties, may have a fault in common by chance. */
+/** Fewer messages or parties may share a fault by chance. */
 export const FAULTY_COUNT_MIN = 5
-/** Some members lack an address: fewer say nothing about its place. */
+/** Some members lack an address, so fewer answers prove nothing about its place. */
 export const ADDRESS_COUNT_MIN = 15
-/** Answers may leave out what a member does not have: that all of fewer lack a phone number that one in twenty has is chance. */
+/** Answers may omit missing values. If one member in twenty has a phone number, fewer answers may all lack it by chance. */
 const PLACE_COUNT_MIN = 200
 /**
  * Where one party in twenty is unknown, each of these is exceeded by chance in less than one of a million windows. With a fifth of fifty
  * it was one in 40,000: a false page every few weeks, since each minute is judged.
  */
 const HALF: ShareLimit = { countMin: 15, shareMax: 0.5 }
-/** Of what a few have in common on any day. */
+/** For values that a few parties share on a normal day. */
 const NEARLY_ALL: ShareLimit = { countMin: 15, shareMax: 0.8 }
 /** Where half of the members have no address, each of these is exceeded by chance in less than one of ten thousand windows. */
 const WITHOUT_LIMITS: readonly ShareLimit[] = [
@@ -96,7 +96,7 @@ interface ShareLimit {
   readonly shareMax: number
 }
 
-/** Faults of some, not all: a few that are right do not end them. */
+/** Faults of a share of the events: a few sound events do not end them. */
 export const SHARES: readonly DataFaultCode[] = [
   'not-found',
   'other-case',
@@ -110,27 +110,27 @@ export interface DataFault {
   readonly code: DataFaultCode
   /** For people; names no party. */
   readonly detail: string
-  /** True unless so few show it that it may be chance. */
+  /** False if so few show it that it may be chance. */
   readonly isSure: boolean
 }
 
 /** Counts of the events of one topic. */
 export interface EventCounts {
   readonly eventCount: number
-  /** With no party locator, or an invalid one. */
+  /** Events without a valid party locator. */
   readonly withoutParty: number
-  /** Events of types that have no template of their own, but for the next ones. */
+  /** Events without their own template, except those counted in `inOtherCase`. */
   readonly withoutText: number
   /** Events of types that a text or a rule names in another letter case. */
   readonly inOtherCase: number
-  /** By what was found at the places of their fields, in all of them or in a part. */
+  /** Events by the finding for a field; only a part of the events may be examined. */
   readonly countOf: (field: JudgedField, finding: FieldFinding) => number
 }
 
 /**
- * Fields whose values can be wrong together. `burst`: most of the newest events of the topic have the same value; `repeated`: and have
- * had it for longer than one customer's events come at once; `other field`: it is another field of the event. A reason counts if the
- * event's text gives one.
+ * Fields whose mapping is judged by their values. `burst`: most of the topic's newest events have the same value; `repeated`: they
+ * have had it for longer than a burst of one customer's events lasts; `other field`: the value equals another field's. A reason
+ * counts only if the event's text inserts it.
  */
 export const JUDGED_FIELDS = ['partyLocator', 'locator', 'reason'] as const
 export type JudgedField = (typeof JUDGED_FIELDS)[number]
@@ -153,8 +153,7 @@ export interface JudgedEvent {
 }
 
 /**
- * Returns a function that says what events of one topic have at the places of their fields. Keeps the values of the newest, and shows
- * none.
+ * Returns a function that judges the field values of one topic's events. It keeps the values of the newest events and exposes none.
  *
  * @param givesReason whether the text of an event type inserts the reason
  */
@@ -186,15 +185,15 @@ export function createFieldFinder(givesReason: (eventType: string) => boolean) {
   }
 }
 
-/** Whatever the reasons of producers are, none of them is the name of something. */
+/** A reason is a phrase, never an identifier. */
 function judgeReason({ eventId, eventType, partyLocator, reference, reason }: JudgedEvent): FieldFinding {
   if (reason === null) return 'missing'
   return [eventId, eventType, partyLocator, reference].includes(reason) ? 'other field' : 'named'
 }
 
 /**
- * Returns a function that says whether a value is that of most of the newest events. All events of one customer may come at once, as those
- * of a fleet that is renewed.
+ * Returns a function that detects a value shared by most of the newest events. One customer's events may come in a burst, such as a
+ * fleet's renewals.
  */
 function createRepetitionFinder(newest: Newest) {
   const isMost = (value: string) => {
@@ -213,16 +212,16 @@ function createRepetitionFinder(newest: Newest) {
 
 /** Per topic. */
 const NEWEST_EVENT_COUNT = 50
-/** Short enough for the second minute to tell what lasts. */
+/** Short enough that the second minute reveals a lasting fault. */
 const BURST_MS_MAX = 45_000
-/** A reference has no limit: longer values are not kept. */
+/** References have no length limit; longer ones are not kept. */
 const VALUE_LENGTH_MAX = 255
-/** The addresses of so many parties are kept. */
+/** Number of parties whose addresses are kept. */
 const NEWEST_PARTY_COUNT = 500
 
 type Newest = ReturnType<typeof createNewest>
 
-/** The newest values, one for each key, and how many have a value. */
+/** The newest value of each key, and how often each value occurs. */
 function createNewest(countMax: number) {
   const values = new Map<string, string>()
   const counts = new Map<string, number>()
@@ -249,7 +248,7 @@ function createNewest(countMax: number) {
   }
 }
 
-/** Some events lack a party, a text or a reference on purpose: a fault is what all of them lack. */
+/** Some events lack a party, a text or a reference on purpose. Only if all lack it is it a fault. */
 export function judgeEvents(
   topic: string,
   { eventCount, withoutParty, withoutText, inOtherCase, countOf }: EventCounts,
@@ -291,7 +290,7 @@ export function judgeEvents(
     const count = lastingCount + countOf(field, 'burst')
     if (!exceeds(NEARLY_ALL, count, judgedCount)) return
     const isSure = lastingCount >= FAULTY_COUNT_MIN
-    const within = isSure ? '' : ', which came at once: one customer may have them all'
+    const within = isSure ? '' : ', which came at once: all may be about one customer'
     faults.push({ code, detail: `${count} ${judged} ${words}${within}`, isSure })
   }
   judgeRepeated('one-party', 'partyLocator', 'name the same party')
@@ -300,13 +299,13 @@ export function judgeEvents(
   if (exceeds(NEARLY_ALL, ownIdCount, judgedCount))
     faults.push({
       code: 'event-id',
-      detail: `${ownIdCount} ${judged} name their own event id as what they are about`,
+      detail: `${ownIdCount} ${judged} have their own event id as their reference`,
       isSure: true,
     })
   return faults
 }
 
-/** Judges the look-ups of a topic that were answered; others say nothing about the path. */
+/** Judges a topic's answered look-ups; unanswered ones prove nothing about the path. */
 export function judgeParties(topic: string, found: number, notFound: number): DataFault[] {
   const isSure = judgeShare(notFound, found)
   if (isSure === null) return []
@@ -314,7 +313,7 @@ export function judgeParties(topic: string, found: number, notFound: number): Da
   return [{ code: 'not-found', detail, isSure }]
 }
 
-/** Whether a fault that so many have is sure; null if it is none. */
+/** True if this share is surely a fault, false if it may be chance; null if it is none. */
 function judgeShare(
   faultyCount: number,
   rightCount: number,
@@ -357,7 +356,7 @@ function sum(counts: AddressCounts): number {
   return ADDRESS_FINDINGS.reduce((total, finding) => total + counts[finding], 0)
 }
 
-/** Answers, and those of them that are about members who are to be told by the address. `ever`: since the start. */
+/** Answers, and those about members who are told by this address. `ever`: since the start. */
 export type JudgedAnswers = Readonly<Record<'newest' | 'needed' | 'ever' | 'everNeeded', AddressCounts>>
 
 export function judgeAddresses(
@@ -369,7 +368,7 @@ export function judgeAddresses(
   const { noun } = ADDRESS_KINDS[address]
   const faults: DataFault[] = []
   const areNewestWithout = exceedsAny(WITHOUT_LIMITS, countWithout(needed), sum(needed))
-  // Few members may be among the newest who are to be told by it.
+  // Few of the newest members may be told by this address.
   const areAllWithout = sum(everNeeded) >= ADDRESS_COUNT_MIN && countWithout(everNeeded) === sum(everNeeded)
   const areWithout = areNewestWithout || areAllWithout
   const faulty = areNewestWithout ? needed : everNeeded
@@ -415,14 +414,14 @@ export interface JudgedMember {
 }
 
 export interface FoundAddress extends PlaceFinding<Address, AddressFinding> {
-  /** True if the member is to be told by it. */
+  /** True if the member is told by this address. */
   readonly isNeeded: boolean
 }
 
 /**
- * Returns a function that says what answers have at the places of the addresses; `repeated` if at least five of the newest parties have
- * the same address, which is more than a household. A member whose last answer was the same is left out: many events of one customer say no
- * more than one. Keeps the addresses of the newest parties, and shows none.
+ * Returns a function that judges the addresses in answers; `repeated`: at least five of the newest parties share an address, more
+ * than a household. An unchanged answer about a member does not count again, since one customer may have many events. It keeps the
+ * addresses of the newest parties and exposes none.
  *
  * @param places of each address; none if policy administration has no such addresses
  */
@@ -465,9 +464,9 @@ function findAddress(address: Address, contact: FoundContact): AddressFinding {
 }
 
 function remedyFor(address: Address): string {
-  return `correct ${addressVariable(address)}: it must lead to where the answers have the ${address}; then \`retry\` the entries that were skipped; those that were sent to no address stay so`
+  return `correct ${addressVariable(address)}: it must lead to the ${address} in the answers; then \`retry\` the skipped entries. Messages sent to an invalid address stay sent`
 }
 
 function noneOnFile(address: Address): string {
-  return `If policy administration has no ${ADDRESS_KINDS[address].noun} of anybody, set ${addressVariable(address)}=none`
+  return `If policy administration has no ${ADDRESS_KINDS[address].noun} at all, set ${addressVariable(address)}=none`
 }

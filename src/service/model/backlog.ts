@@ -22,9 +22,9 @@ export interface Backlog {
   readonly databaseReachable: boolean
   /** Partitions that this process owns, and unowned ones that it reports. Empty if the broker does not answer. */
   readonly partitions: readonly PartitionLag[]
-  /** Messages that no checkpoint covers, by `topic/partition`: of all replicas. */
+  /** Messages that no checkpoint covers, by `topic/partition`, for all replicas. */
   readonly waitingByPartition: ReadonlyMap<string, number>
-  /** The same by topic. */
+  /** The same, summed by topic. */
   readonly waitingByTopic: ReadonlyMap<string, number>
   /** At most a minute old; null if the database did not answer. */
   readonly failedRows: FailedRows | null

@@ -2,7 +2,7 @@ interface BlockKind {
   readonly remedy: string
   /** `rejected skip` may pass over the next record batch. */
   readonly isSkippable?: true
-  /** The next record batch has a sound header: it ends where the header says. */
+  /** The next record batch has a sound header, from which its end follows. */
   readonly isLengthTrusted?: true
 }
 
@@ -39,7 +39,7 @@ export const BLOCK_REASONS = kinds({
   locked: {
     remedy: 'another transaction holds the lock of its checkpoint: end that transaction',
   },
-  'not-committed': { remedy: 'its next batch cannot be committed: the log says why' },
+  'not-committed': { remedy: 'its next batch cannot be committed: the log has the cause' },
   held: { remedy: 'people hold its topic: once the cause is fixed, end the hold with the command `resume`' },
   stuck: {
     remedy: 'its next batch has waited or run for over a minute: find what it waits for, or restart',

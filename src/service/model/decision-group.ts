@@ -1,10 +1,7 @@
 import { z } from 'zod'
 import { recordedFacts } from '../decide/decision/fact-schemas.ts'
 
-/**
- * A decision before the one that counts: it failed or could not be sent, and the event was retried; or an operator requested the
- * next one.
- */
+/** A decision before the last one: it failed or could not be sent and was retried, or an operator requested the next one. */
 export const earlierDecision = z.object({
   facts: recordedFacts,
   outcome: z.string(),
@@ -13,12 +10,12 @@ export const earlierDecision = z.object({
 
 /** Events that were decided alike from the same facts. */
 export const decisionGroup = z.object({
-  /** A digest of all that its events have in common. */
+  /** A digest of the facts and decisions that its events share. */
   id: z.string(),
   facts: recordedFacts,
   /** Oldest first; empty if the event was decided once. */
   earlier: z.array(earlierDecision),
-  /** An operator requested it, if it is not the first. */
+  /** True if an operator requested it and it is not the first. */
   onRequest: z.boolean(),
   ruleId: z.string(),
   outcome: z.string(),
@@ -34,7 +31,7 @@ export type DecisionGroup = Readonly<z.infer<typeof decisionGroup>>
 
 /** Decisions of a period: a part of them, in groups. */
 export const decisionPage = z.object({
-  /** Events that were looked at, in the period or near it. */
+  /** Number of events examined, in the period or near it. */
   events: z.int(),
   groups: z.array(decisionGroup),
   /** Requests the next page; null on the last one. */

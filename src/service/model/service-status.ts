@@ -3,13 +3,13 @@ import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
 import { hold } from './request/hold.ts'
 
 const notice = z.object({
-  /** Its subject, in a few words that stay the same while it lasts. */
+  /** Its subject, in a few words that do not change while it lasts. */
   subject: z.string(),
   text: z.string(),
   remedy: z.string(),
-  /** The log entries that it is about, by filters of the log. */
+  /** Filters that select the log entries concerned. */
   entries: z.record(z.string(), z.string()).optional(),
-  /** The resource that another program or deployment uses, too. */
+  /** The resource shared with another program or deployment. */
   shares: z.enum(['database', 'consumer_group']).optional(),
 })
 export type Notice = Readonly<z.infer<typeof notice>>
@@ -26,60 +26,60 @@ const blockedPartition = z.object({
   since: z.string(),
 })
 
-/** What stops a replica. It tells the others, whose consoles show it. */
+/** Why a replica stopped; shown on the other replicas' consoles. */
 export const replicaTroubles = z.object({
   /** Why look-ups fail, or null. */
   lookUps: z.string().nullable(),
-  /** Since when (ISO 8601); null if that is not known. */
+  /** Start of the outage in ISO 8601; null if unknown. */
   lookUpsFailSince: z.string().nullable(),
   blocked: z.array(blockedPartition),
 })
 export type ReplicaTroubles = Readonly<z.infer<typeof replicaTroubles>>
 
-/** State of the service as one process knows it, for the console: a reason for each part, or null if it works. */
+/** State of the service as known to one process, for the console. Each part has the reason why it fails, or null. */
 export const serviceStatus = z.object({
   consuming: z.string().nullable(),
   /** True until it is known whether the process consumes. */
   isStarting: z.boolean(),
   database: z.string().nullable(),
   lookUps: z.string().nullable(),
-  /** Since when they fail (ISO 8601); null if that is not known. Absent from a replica of a version before. */
+  /** Start of the failures in ISO 8601; null if unknown. Absent from an older replica. */
   lookUpsFailSince: z.string().nullable().optional(),
-  /** RETRY_MAX_AGE. Absent from a replica of a version before. */
+  /** RETRY_MAX_AGE. Absent from an older replica. */
   retryMaxAgeMs: z.int().optional(),
-  /** Totals, each null while it is not known; absent from a replica of a version before. */
+  /** Totals, each null while unknown. Absent from an older replica. */
   totals: z
     .object({
       /** Messages at the broker that no replica has processed yet. */
       waiting: z.int().nullable(),
-      /** Since when the oldest of them waits (ISO 8601); null if there is none, or another replica has some of them. */
+      /** Time since which the oldest one waits (ISO 8601); null without one, or if another replica has some of them. */
       waitingSince: z.string().nullable(),
       /** Open rejected messages among the newest 200,000. */
       rejected: z.int().nullable(),
       givenUp: z.int().nullable(),
-      /** Failed entries that wait for a retry, up to a limit; at most a minute old. Absent from a replica of a version before. */
+      /** Failed entries that wait for a retry, up to a limit; the count is at most a minute old. Absent from an older replica. */
       retrying: z.int().nullable().optional(),
     })
     .optional(),
-  /** Partitions of all replicas; null while that is not known. Absent from a replica of a version before. */
+  /** Partitions of all replicas; null while unknown. Absent from an older replica. */
   partitionCount: z.int().nullable().optional(),
   /** The holds in force, oldest first. */
   holds: z
     .array(
       hold.extend({
-        /** Events of its topics that wait, counted since it began; absent while they are counted, null if the broker does not answer. */
+        /** Events of its topics that have waited since it began; absent while they are counted, null if the broker does not answer. */
         waiting: z.int().nullable().optional(),
       }),
     )
     .readonly(),
-  /** The topics of this process. Absent from a replica of a version before. */
+  /** The topics of this process. Absent from an older replica. */
   topics: z.array(z.string()).readonly().optional(),
   /** Faults around the process, which stop nothing. */
   notices: z.array(notice).readonly(),
   /** Of all replicas. */
   blocked: z.array(
     blockedPartition.extend({
-      /** Messages that wait; null while that is not known. */
+      /** Messages that wait; null while unknown. */
       waiting: z.int().nullable().optional(),
     }),
   ),
@@ -87,7 +87,7 @@ export const serviceStatus = z.object({
 export type ServiceStatus = Readonly<z.infer<typeof serviceStatus>>
 
 /**
- * Partitions that cannot go on. A hold is no fault, and stands for itself.
+ * Blocked partitions, without held ones: a hold is no fault.
  *
  * @param toIso converts milliseconds since 1970 to ISO 8601
  */

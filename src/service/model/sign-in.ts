@@ -2,6 +2,6 @@
 export interface SignIn {
   readonly issuer: string
   readonly clientId: string
-  /** To ask for, separated by spaces. */
+  /** Scopes to request, separated by spaces. */
   readonly scope: string
 }

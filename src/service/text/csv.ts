@@ -1,6 +1,6 @@
 /**
- * The start of a cell that spreadsheet programs take for a formula, and may run, also behind blanks and what they do not show. A cell may also begin within one of ours, since some
- * programs separate cells by semicolons or tabs, and see no quotes around it then.
+ * The start of a cell that spreadsheet programs may run as a formula, even after blanks and invisible characters. Some programs
+ * separate cells by semicolons or tabs, so a cell may also begin inside one of ours.
  */
 const FORMULA = /((?:^|[;\t\r\n])[\p{Z}\p{C}"]*)(?=[=+\-@＝＋－＠﹦﹢﹣﹫])/gu
 /** Some programs drop these at the start of a cell. */

@@ -20,7 +20,7 @@ export const UNREACHABLE_CODES = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETI
 /** Families of the codes that Node.js and OpenSSL give to failed TLS handshakes. */
 export type TlsFamily = 'UNTRUSTED_CERTIFICATE' | 'TLS_REFUSED'
 
-/** `TLS_REFUSED`: the other side ended the handshake. Null if it is no code of a handshake. */
+/** `TLS_REFUSED`: the other side ended the handshake. Null for other codes. */
 export function findTlsFamily(code: string): TlsFamily | null {
   if (code.startsWith('ERR_SSL_')) return 'TLS_REFUSED'
   return /CERT|SIGNATURE/.test(code) ? 'UNTRUSTED_CERTIFICATE' : null

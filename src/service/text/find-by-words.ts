@@ -2,7 +2,7 @@ import { isSlip, nearestOnes } from './nearest.ts'
 
 const SEPARATORS = /[^\p{L}\p{N}]+/u
 
-/** The names that contain each word of a text, whatever separates the words, or that are a slip of the keyboard away. */
+/** The names that contain each word of a text, whatever separates the words, or differ from it by a typing error. */
 export function findByWords(text: string, names: readonly string[]): readonly string[] {
   const words = text.split(SEPARATORS).map(squash).filter(Boolean)
   const slips = nearestOnes(text.trim(), names).filter((name) => isSlip(text.trim(), name))

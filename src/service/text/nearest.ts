@@ -14,8 +14,8 @@ export function nearest(value: string, choices: readonly string[]): string | nul
 const NEAREST_COUNT_MAX = 3
 
 /**
- * The choices most likely meant by `value`, the nearest first: at most half of the characters may differ, in any case. If one is
- * a slip away, it alone. Of those that are equally close, the first comes first.
+ * The choices most likely meant by `value`, nearest first; ties keep their order. At most half of the characters may differ; case
+ * is ignored. If one differs by a typing error, returns it alone.
  */
 export function nearestOnes(value: string, choices: readonly string[]): string[] {
   const close = choices

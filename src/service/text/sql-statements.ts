@@ -1,7 +1,7 @@
 const COMMENT_OR_QUOTED =
   /--.*|\/\*[\s\S]*?\*\/|\bE'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"[^"]*"|\$(\w*)\$[\s\S]*?\$\1\$/gi
 
-/** The text of a migration without comments, on one line: equal texts do the same. */
+/** The text of a migration without comments, on one line, for comparison. */
 export function withoutComments(source: string): string {
   return source
     .replaceAll(COMMENT_OR_QUOTED, (text) => (/^(--|\/\*)/.test(text) ? ' ' : text))

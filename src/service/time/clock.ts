@@ -1,9 +1,9 @@
 /** Calls `run` once after a time, unless the returned function is called before. */
 export type StartTimer = (durationMs: number, run: () => void) => () => void
 
-/** How time passes: the process's own clock, or that of a test. */
+/** The process's own clock, or that of a test. */
 export interface Clock {
-  /** Time since a fixed moment, for durations: setting the wall clock does not change it. */
+  /** Monotonic time, for durations: setting the wall clock does not change it. */
   readonly monotonicMs: () => number
   readonly startTimer: StartTimer
   /** Rejects when the signal aborts. */

@@ -1,7 +1,7 @@
 interface Durations {
   /** Time for which a result is reused. */
   readonly validMs: number
-  /** Time for which a running read takes further callers. Later ones start another: the read may hang. */
+  /** Time for which a running read accepts further callers. Later callers start a new read, since this one may hang. */
   readonly deadlineMs: number
 }
 

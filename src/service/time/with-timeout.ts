@@ -1,7 +1,4 @@
-/**
- * The result of the promise, or that of `onTimeout`, which may throw, after `timeoutMs`. What the promise waits for goes on; a
- * later failure of it is ignored.
- */
+/** The promise's result or, after `timeoutMs`, that of `onTimeout`, which may throw. The work goes on; its later failure is ignored. */
 export async function withTimeout<Value, Late>(
   timeoutMs: number,
   promise: Promise<Value>,

@@ -63,7 +63,7 @@ const SAMPLES: readonly (readonly [string, Value[], ...(readonly [boolean, RegEx
   [
     'their event ids as the claim',
     some(20, (i) => ({ claim: `event-${i}` })),
-    [false, /20 of 20 events of claims name their own event id/, /"locator"/],
+    [false, /20 of 20 events of claims have their own event id/, /"locator"/],
   ],
   ['one event, sent again', some(5, () => ({ id: 'same', party: 'party-1' }))],
   [

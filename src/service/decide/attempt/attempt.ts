@@ -31,7 +31,7 @@ export interface RowBefore {
   readonly attemptCount: number
   /** Number of decisions to send, except deferred ones, whether or not the message went out. */
   readonly sendCount: number
-  /** If it is unknown whether the last message was sent, the number of its idempotency key, which is used again; else null. */
+  /** Number of the last idempotency key, to be used again, if it is unknown whether its message was sent; else null. */
   readonly unknownKey: number | null
 }
 
@@ -53,7 +53,7 @@ interface AttemptSubject {
   /** Undefined if the event names no party. */
   readonly contact: Contact | undefined
   readonly origin: Origin
-  /** Null unless somebody asked for the attempt. */
+  /** Null unless a request caused the attempt. */
   readonly request: AttemptRequest | null
 }
 
@@ -61,7 +61,7 @@ interface AttemptSubject {
 export interface FirstAttempt extends AttemptSubject {
   readonly kind: 'first'
   readonly variables: Variables
-  /** The event may have had a row that was pruned: it is not sent again. */
+  /** The event's row may have been pruned, so nothing is sent again. */
   readonly isPruned: boolean
 }
 
@@ -218,8 +218,8 @@ export function afterDelivery(all: readonly Attempt[], deliveries: Deliveries): 
 }
 
 /**
- * Why a retry leaves its row unchanged: only another version can read the preferences, or it was asked for and would only be
- * skipped. Else null.
+ * The reason why a retry leaves its row unchanged, or null: only another version can read the preferences, or a requested retry
+ * would only skip.
  */
 function whyUnchanged({ decision, request }: Attempt): string | null {
   const { ruleId, outcome, failureReason } = decision

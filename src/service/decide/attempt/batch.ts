@@ -8,7 +8,7 @@ import type { Attempt } from './attempt.ts'
 /** Consecutive messages of one partition, in offset order, at most BATCH_MAX. */
 export interface Batch extends TopicPartition {
   readonly messages: readonly Message[]
-  /** The checkpoint believed to be in force. If another one is, another consumer took over. */
+  /** The checkpoint that this consumer last read or wrote. If the database has another one, another consumer took over. */
   readonly expectedCheckpoint: bigint
   /** The last offset that the batch processes, which becomes the checkpoint. Its message may be aborted or missing. */
   readonly lastOffset: bigint
@@ -21,15 +21,15 @@ export interface PartitionEvents extends TopicPartition {
   readonly eventIds: readonly string[]
 }
 
-/** Rows that the log has of the events of a partition. */
+/** The log rows of a partition's events. */
 export interface LoggedEvents {
   /** By event id. */
   readonly rows: ReadonlyMap<string, LoggedRow>
-  /** Prunings that may have removed rows. */
+  /** Prunings that may have deleted rows. */
   readonly pruned: readonly PrunedPart[]
 }
 
-/** Returns what the log has of the events of each partition, in order. */
+/** Returns the log rows and prunings of each partition, in order. */
 export type FindLogged = (events: readonly PartitionEvents[]) => Promise<readonly LoggedEvents[]>
 
 export type CommitResult =
@@ -44,18 +44,18 @@ export type CommitResult =
   /** Another consumer moved the checkpoint: nothing was written or sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }
 
-/** A partition that has something to process. */
+/** A partition with messages to process. */
 export interface WaitingPartition {
-  /** Fetched bytes that wait. */
+  /** Bytes fetched and not yet processed. */
   readonly bytes: number
   /** It must not share a transaction. */
   readonly isAlone: boolean
-  /** Takes the next batch; null if there is none by now. */
+  /** Takes the next batch; null if none is left. */
   readonly take: () => Promise<Batch | null>
 }
 
 export type BatchResult = CommitResult & {
-  /** Its transaction took long. */
+  /** Its last transaction was slow. */
   readonly wasSlow: boolean
 }
 
@@ -72,5 +72,5 @@ export interface GroupedBatch extends Pick<WaitingPartition, 'isAlone'> {
   readonly batch: Batch
 }
 
-/** Commits batches of different partitions, each with a result of its own, in their order. */
+/** Commits batches of different partitions. Returns a result for each, in order. */
 export type Dispatch = (group: readonly GroupedBatch[]) => readonly Promise<BatchResult>[]

@@ -1,7 +1,7 @@
 import { storable } from '../../text/sanitize.ts'
 import type { Channel } from '../party/channel.ts'
 
-/** Prefix of a placeholder's receipts. Version 1.0 stores nothing else that tells them from a transport's. */
+/** Prefix of a placeholder's receipts. In rows of version 1.0 only this distinguishes them from a transport's. */
 export const RECORDED = 'recorded:'
 
 /** The message of a log row, for the sender of its channel; `to` is null for IN_APP. */
@@ -18,7 +18,7 @@ export interface OutgoingMessage {
 /** A transport's answer for one message. Its text must not contain contact data. */
 export type Answer =
   | { readonly answer: 'accepted'; readonly receipt: string }
-  /** `refused`: it will not go out. `unknown`: it may have gone out. `deferred`: the sender did not try to send it. */
+  /** `refused`: it will not be sent. `unknown`: it may have been sent. `deferred`: the sender did not try. */
   | { readonly answer: 'refused' | 'unknown' | 'deferred'; readonly error: string }
 
 /** The sender's answer for one row; receipt and error are null if the channel has no sender. */
@@ -27,7 +27,7 @@ export interface Delivery {
   readonly error: string | null
   /** A placeholder recorded the message, and delivered nothing. */
   readonly isRecorded?: true
-  /** The send failed, but the message may have gone out. */
+  /** The send failed, but the message may have been sent. */
   readonly isUnknown?: true
   /** The message was not passed on, which costs no attempt. */
   readonly isDeferred?: true

@@ -9,7 +9,7 @@ import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { retryEntry } from './retry-entry.ts'
 
-/** A row that somebody asks to retry, with data from its last decision. */
+/** A row whose retry was requested, with data from its last decision. */
 const { createdAt, failureReason } = logEntry.shape
 export const retryCandidate = retryEntry.extend({ createdAt, failureReason }).extend({
   /** FAILED, and past its last retry. */
@@ -45,17 +45,17 @@ export function findRefusal(candidate: RetryCandidate): string | null {
   return null
 }
 
-/** Why the message of an entry is not read again; null if it may be. */
+/** The reason why an entry's message must not be read again, or null. */
 export function findReadingRefusal({ status, sendCount }: RetryCandidate): string | null {
   if (status !== 'SKIPPED') return 'only skipped entries are read again'
-  // Its message may have reached the member that was named before.
+  // The member named before may have received it.
   return sendCount > 0 ? 'it was sent once, without success: retry it as it is' : null
 }
 
 /** Even a member with every address on file would be skipped. */
 const ALL_ON_FILE: FoundContact = { state: 'found', ...mapAddresses(() => 'on file') }
 
-/** Why a retry would skip an entry again, whatever the look-up says; null if it may be sent. */
+/** The reason why a retry would skip an entry again whatever the look-up returns; null if it may be sent. */
 export function findSkipReason(
   decideByRules: Parameters<typeof decide>[0],
   { decision, ...candidate }: RetryCandidate,

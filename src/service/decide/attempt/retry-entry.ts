@@ -30,9 +30,9 @@ export const retryEntry = logEntry
     unknownKey: z.int().nullable(),
   })
 
-/** A row to retry: a FAILED one, which stores its text, or on request a SKIPPED one, whose text is rendered. */
+/** A row to retry: FAILED, with a stored text; or, on request, SKIPPED, with a text to render. */
 export interface RetryEntry extends Readonly<z.infer<typeof retryEntry>> {
-  /** Set if the message was read again; else its last decision says the same. */
+  /** Set if the message was read again; otherwise the last decision has these values. */
   readonly reading?: RereadMessage
 }
 
@@ -49,7 +49,7 @@ export interface LookedUpEntry {
   readonly contact: Contact | undefined
 }
 
-/** True if policy administration was not asked, as while it is down, or refused the credential: this costs no attempt. */
+/** True if policy administration was not asked, for example because it is down, or refused the credential. This costs no attempt. */
 export function isPostponed({ contact }: LookedUpEntry): boolean {
   return contact?.state === 'unresolved' && contact.costsNoAttempt
 }

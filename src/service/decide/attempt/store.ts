@@ -17,7 +17,7 @@ export interface Store {
   readHolds(): Promise<readonly Hold[]>
   /** True if the database refuses the data itself: no retry can succeed. */
   refusesData(error: unknown): boolean
-  /** True if the work may succeed from its look-ups on: another transaction won, or a plan was out of date. */
+  /** True if the work can be repeated from its look-ups on: another transaction won, or a plan was outdated. */
   isWorthRestart(error: unknown): boolean
 }
 
@@ -32,7 +32,7 @@ export interface LockedCheckpoints {
 
 export interface InsertResult {
   readonly inserted: readonly Attempt[]
-  /** The rows that the events of the other attempts have. */
+  /** The existing rows of the events that were not inserted. */
   readonly taken: TakenIds
   /** The holds in force; empty if there was nothing to insert. */
   readonly holds: readonly Hold[]
@@ -72,7 +72,7 @@ export interface Transaction {
   handOver<Result>(send: (query: Query) => Promise<Result>): Promise<Result>
   /** Updates rows that the transaction has locked or inserted. */
   updateEntries(attempts: readonly Attempt[], deliveries: Deliveries): Promise<void>
-  /** Leaves messages that are already stored unchanged. */
+  /** Skips messages that are already stored. */
   insertRejected(partition: TopicPartition, rejected: readonly RejectedMessage[]): Promise<void>
   /** Sets inserted rows to FAILED if their messages were not accepted. */
   markSendFailures(inserted: readonly Attempt[], deliveries: Deliveries): Promise<void>
@@ -84,7 +84,7 @@ export interface Transaction {
     moves: readonly Move[],
   ): Promise<void>
   recordRedrive(rejectedId: bigint, by: string, result: RedriveResult): Promise<void>
-  /** Writes the progress of a locked request, and with `end` ends it. */
+  /** Writes the progress of a locked request; `end` ends it. */
   recordProgress(id: string, progress: Progress, end: End | null): Promise<void>
   /** Runs `work` and rolls it back. Returns the database's error if it refuses the data, else null. */
   tryOut(work: (tx: Transaction) => Promise<unknown>): Promise<Error | null>

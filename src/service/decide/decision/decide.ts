@@ -12,7 +12,7 @@ import {
 } from './facts.ts'
 import type { DecidedResult, RuleResult } from './result.ts'
 
-/** These stand in for a rule if none could decide; a rule table cannot contain a rule with such a name. */
+/** Stand-ins for a rule where none could decide; no rule may have such a name. */
 export const UNKNOWN_CHANNEL_RULE_ID = '(unknown channel)'
 export const UNREADABLE_OPT_OUTS_RULE_ID = '(unreadable opt-outs)'
 export const UNKNOWN_FACT_RULE_ID = '(unknown fact)'
@@ -84,7 +84,7 @@ export function describeFailure(
     case 'SEND':
       return null
     case 'SKIP':
-      // To the rule table an invalid locator is none; the log row says which.
+      // The rule table treats an invalid locator as missing; the log row distinguishes them.
       return facts[INVALID_LOCATOR] === true ? 'invalid party locator' : result.reason
     case 'FAIL':
       return contact?.state === 'unresolved' ? `${result.reason}${SEPARATOR}${contact.error}` : result.reason
@@ -94,8 +94,8 @@ export function describeFailure(
 }
 
 /**
- * The rules' result for the facts of an event. Another version may have stored the member's preferences, and what the event stated: if
- * the rules depend on a value that this version cannot read, the event waits for a retry by a version that can.
+ * The rules' result for an event's facts. Another version may have stored the preferences or stated facts. If the rules depend on a
+ * value that this version cannot read, the event waits for a retry by a version that can.
  */
 export function decideOrFail(
   decideByRules: (facts: RuleFacts) => RuleResult,

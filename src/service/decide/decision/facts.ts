@@ -78,7 +78,7 @@ const ON_FILE = Object.fromEntries(
   readonly [A in Address as `${A}OnFile`]: Fact<boolean, null, `${(typeof ADDRESS_KINDS)[A]['word']} on file`>
 }
 
-/** One fact for each that a message states. */
+/** The facts that a message states. */
 const STATED = Object.fromEntries(
   STATED_FACT_LIST.map(([key, { column, values, usual }]) => [
     key,
@@ -104,8 +104,8 @@ const STATED = Object.fromEntries(
 const NAMED = PARTY_STATES.filter((party) => party !== 'missing')
 
 /**
- * Facts that a rule may test, besides the event type, in column order. They say whether contact data exists but contain none, so
- * that they can be stored.
+ * Facts that a rule may test, besides the event type, in column order. They state whether contact data exists but contain none, so
+ * they can be stored.
  */
 export const FACTS = {
   party: fact({
@@ -176,8 +176,8 @@ export interface RecordedFacts {
 export const INVALID_LOCATOR_IN_1_0 = 'invalid party locator'
 
 /**
- * The facts that the event of a decision stated: the next attempt, which may read no message, decides by it again. Facts that only another
- * version knows are among it, so that they are not lost to that version.
+ * The facts stated by a decision's event. The next attempt may read no message, and decides by these again. Includes facts that
+ * only another version knows, so that it can use them.
  */
 export function readStated(decision: {
   readonly facts: RecordedFacts

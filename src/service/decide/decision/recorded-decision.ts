@@ -3,7 +3,7 @@ import type { Variables } from '../templates/template.ts'
 import { recordedFacts } from './fact-schemas.ts'
 import type { RecordedFacts } from './facts.ts'
 
-/** Where the message of a decision was, and how it was read. */
+/** Position of a decision's message, and the envelope map that read it. */
 export const origin = z.object({
   topic: z.string(),
   partition: z.int(),
@@ -15,8 +15,8 @@ export const origin = z.object({
 export type Origin = Readonly<z.infer<typeof origin>>
 
 /**
- * One decision behind a log entry: the outcome and its reasons. Another version may have stored it:
- * what an earlier one left out is null or, among the facts, absent; names that only a later one knows are read as texts.
+ * One decision behind a log entry: the outcome and its reasons. Another version may have stored it: values that an earlier one
+ * lacked are null or, among the facts, absent; names that only a later one knows are read as text.
  */
 export const decisionRecord = z.object({
   /** The entry's `attemptCount` after this decision. */
@@ -31,7 +31,7 @@ export const decisionRecord = z.object({
   receipt: z.string().nullable(),
   /** A placeholder recorded the message. Null if its receipt was erased before this was recorded. */
   recordedOnly: z.boolean().nullable(),
-  /** The sender's reason for refusing a message that the rule said to send. */
+  /** The sender's reason for refusing the message. */
   sendError: z.string().nullable(),
   decidedAt: z.string(),
   /** Time at which its variables and send error were erased, or null. */
@@ -50,7 +50,7 @@ export const followedChange = z.object({
   changedAt: z.string(),
   /** Subject of the token; null if there was none. */
   changedBy: z.string().nullable(),
-  /** Since when the party was opted out of the event's type without a break; null if it was not. */
+  /** Start of the party's unbroken opt-out of the event's type; null if it was not opted out. */
   optedOutAt: z.string().nullable(),
   /** When the party last withdrew its opt-out of the event's type; null if it never did, or opted out again. */
   withdrawnAt: z.string().nullable().optional(),
@@ -62,9 +62,9 @@ export const recordedDecision = decisionRecord.extend({
   ...origin.shape,
   /** In decimal digits: offsets outgrow a JSON number. */
   offset: z.string(),
-  /** The person who asked for a retry or a redrive, and the reason; null if nobody did. */
+  /** The author of a requested retry or redrive, and the reason; null if there was no request. */
   retry: z.object({ by: z.string(), because: z.string() }).nullable(),
-  /** Id of the request, in decimal digits; null if nobody asked, or it was recorded without one. */
+  /** Id of the request, in decimal digits; null if there was none, or its id was not recorded. */
   request: z.string().nullable(),
   preferenceChange: followedChange.nullable(),
   /** Source of its envelope map; null if the archive does not have it. */

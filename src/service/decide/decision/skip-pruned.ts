@@ -29,8 +29,8 @@ export function isPruned(
 }
 
 /**
- * Skips an unlogged event older than the last pruning. Its member may have been told already, for example if the topic was
- * recreated from a copy.
+ * Skips an unlogged event older than the last pruning: its member may have been told before, for example if the topic was recreated
+ * from a copy.
  */
 export function skipPruned(decision: Decision): Decision {
   return { ...decision, ruleId: PRUNED_RULE_ID, outcome: 'SKIP', reason: REASON, failureReason: REASON }

@@ -10,7 +10,7 @@ export interface LoggedRow {
   readonly partyLocator: string | null
   /** Null if it is not stored, such as after an erasure. */
   readonly reference: string | null
-  /** That of the event; null if it has none, or if `reference` is not stored. */
+  /** The event's reason; null if it has none, or if `reference` is not stored. */
   readonly reason: string | null
   /** Null if no decision explains the row. */
   readonly origin: Place | null
@@ -19,7 +19,7 @@ export interface LoggedRow {
   readonly erased: boolean
 }
 
-/** Rows of other messages, by the locators of the attempts that have none because of them. */
+/** Conflicting rows of other messages, by the locator of the attempt that got no row. */
 export type TakenIds = ReadonlyMap<string, LoggedRow>
 
 /** True if the row comes from the message at this place. */
@@ -27,10 +27,10 @@ export function isOwnRow({ origin }: LoggedRow, { topic, partition, offset }: Pl
   return origin?.offset === offset && origin.partition === partition && origin.topic === topic
 }
 
-/** The only difference of an event that has neither a party nor a reference: nothing shows that it is the one of the row. */
+/** The difference of an event without party and reference: nothing proves that it is the row's event. */
 const NAMELESS = 'nameless'
 
-/** The fields in which an event differs from the row of its id. None if the row comes from its message, or from an unknown one. */
+/** Fields in which an event differs from the row with its id; empty if the row's message is this one or unknown. */
 export function findDifferences(row: LoggedRow, place: Place, event: Event): readonly string[] {
   if (row.origin === null || isOwnRow(row, place)) return []
   const differences: string[] = []
@@ -38,15 +38,15 @@ export function findDifferences(row: LoggedRow, place: Place, event: Event): rea
   if (row.partyLocator !== event.partyLocator) differences.push('party')
   if (row.reference !== null && row.reference !== event.reference) differences.push('reference')
   if (row.reference !== null && row.reason !== event.reason) differences.push('reason')
-  // A map that finds none of both in any message must not make them duplicates.
+  // A map that finds neither in any message must not turn all messages into duplicates.
   if (differences.length === 0 && event.partyLocator === null && event.reference === '') return [NAMELESS]
   return differences
 }
 
-/** Reads the message in question by the envelope map of a revision; null: by the one in force. */
+/** Reads the message by the envelope map of a revision; null: the one in force. */
 export type ReadBy = (envelopeMapRevision: string | null) => Promise<ParseResult> | ParseResult
 
-/** The differences by the envelope map in force; none if there are none by the map that read the row's message. */
+/** Differences by the envelope map in force; empty if the map that read the row's message finds none. */
 export async function findConflict(
   row: LoggedRow,
   place: Place,

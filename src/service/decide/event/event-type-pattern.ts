@@ -12,7 +12,7 @@ export function foldEventType(eventType: string): string {
   return eventType.trim().toLowerCase()
 }
 
-/** Returns whether only the letter case, or spaces around it, tell a type from one of these names. */
+/** Returns a function that is true for a type that differs from one of these names only in case or outer spaces. */
 export function createCaseJudge(names: readonly string[]): (eventType: string) => boolean {
   const folded = new Set(names.map(foldEventType))
   return (eventType) => !names.includes(eventType) && folded.has(foldEventType(eventType))

@@ -29,7 +29,7 @@ export interface Event {
 export type ParseResult =
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'rejection'; readonly rejection: Rejection }
-  /** A message without a value, with which a compacted topic deletes a key. It is not an event. */
+  /** A message without a value, which deletes a key of a compacted topic. It is not an event. */
   | { readonly kind: 'tombstone' }
 
 /** Never throws. Rejects only a value that is not a JSON object, and an invalid `eventId` or `eventType`. */
@@ -182,10 +182,7 @@ export function isPartyLocator(value: unknown): value is string {
   return identifierFault(value) === null && value !== '.' && value !== '..'
 }
 
-/**
- * Text to insert into a message. A producer may send a number where a text is expected: a member is told the digits as sent, not
- * the nearest double.
- */
+/** Text to insert into a message. A number keeps its digits as sent, not those of the nearest double. */
 function toText(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null

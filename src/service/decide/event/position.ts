@@ -25,7 +25,7 @@ export function listPartitions(assignment: Assignment): TopicPartition[] {
   )
 }
 
-/** Fingerprint of a processed message, so that a different message at its offset is noticed. */
+/** Fingerprint of a processed message, to detect a different message at its offset. */
 export interface Fingerprint {
   readonly offset: bigint
   /** SHA-256 of its timestamp, key and value, in hex. */
@@ -45,7 +45,7 @@ export interface Ends {
 }
 
 /**
- * Offset to fetch from: the last processed message comes again, so that a recreated topic is noticed.
+ * Offset to fetch from. The last processed message is fetched again to detect a recreated topic.
  *
  * @param earliest the broker is known to have nothing before this offset
  */

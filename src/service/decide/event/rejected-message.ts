@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Message } from './message.ts'
 import type { Rejection } from './rejection.ts'
 
-/** A message to store with the reason why it is no event, or why its event has no row. */
+/** A message to store with the reason for its rejection. */
 export interface RejectedMessage {
   readonly message: Message
   readonly rejection: Rejection
@@ -14,7 +14,7 @@ export type RedriveResult =
   | { readonly result: 'duplicate' }
   | { readonly result: 'rejected'; readonly code: string; readonly error: string }
 
-/** The stored result that settled a message: a redrive, a dismissal, whose error is the reason, or a result of another version. */
+/** The result that settled a message: of a redrive; of a dismissal, whose error is the operator's reason; or of another version. */
 const settled = z.object({
   result: z.string(),
   locator: z.string().optional(),
@@ -44,7 +44,7 @@ export interface StoredRejectedMessage extends RejectionRecord {
   readonly message: Message
 }
 
-/** `next`: the id after which to go on, since a page that is not the last may be short or empty; null at the end. */
+/** `next`: the id to continue after; null at the end. A page may be short or empty without being the last. */
 export interface RejectedPage {
   readonly messages: readonly StoredRejectedMessage[]
   readonly next: bigint | null

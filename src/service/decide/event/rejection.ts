@@ -13,19 +13,19 @@ export const REJECTIONS = {
 } as const
 export type RejectionCode = keyof typeof REJECTIONS
 
-/** Rejected messages of which too little is stored to redrive them, each with the reason. */
+/** Codes of messages that cannot be redriven because too little is stored, each with the reason. */
 const UNREDRIVABLE: Readonly<Partial<Record<string, string>>> = {
   unreadable: 'it is an unreadable record batch: have its events published again',
   'too-large': 'only the first bytes of its value are kept: have it published again, in smaller messages',
 } satisfies Partial<Record<RejectionCode, string>>
 
-/** Why a redrive leaves a rejected message unchanged; null if it takes the message through the pipeline again. */
+/** The reason why a redrive leaves a rejected message unchanged; null if it processes the message again. */
 export function findRedriveRefusal(code: string, isErased: boolean): string | null {
   return isErased ? 'it was erased' : (UNREDRIVABLE[code] ?? null)
 }
 
 export interface Rejection {
   readonly code: RejectionCode
-  /** For people. Quotes nothing from the message except the type of a value. */
+  /** A sentence for people. Quotes nothing from the message except the type of a value. */
   readonly error: string
 }

@@ -3,9 +3,9 @@ interface StatedFact {
   /** Column heading in the rule table and the promises. */
   readonly column: Lowercase<string>
   readonly values: readonly string[]
-  /** Counts for a message that has none of `values` in this place. */
+  /** Default for a message without one of `values` in this place. */
   readonly usual: string
-  /** A place in the envelope, unless `rules/envelope.json` names another. */
+  /** Default place in the envelope; `rules/envelope.json` may name another. */
   readonly place: string
 }
 
@@ -23,5 +23,5 @@ export const STATED_FACT_LIST = Object.entries(STATED_FACTS) as unknown as reado
 /** Recorded besides the facts, which rules may test: the event's party locator is invalid. Absent if it is not. */
 export const INVALID_LOCATOR = 'invalidLocator'
 
-/** The facts that an event states, as they are recorded with each decision. Another version may have recorded other facts and values. */
+/** The facts that an event states, as recorded with each decision. Another version may have recorded other facts and values. */
 export type StatedFacts = Readonly<Record<string, unknown>>

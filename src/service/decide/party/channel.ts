@@ -19,7 +19,7 @@ export function mapAddresses<T>(make: (address: Address) => T): Readonly<Record<
   return Object.fromEntries(ADDRESSES.map((address) => [address, make(address)])) as Record<Address, T>
 }
 
-/** The variable that says where a response of policy administration has an address. */
+/** The variable with the place of an address in policy administration's responses. */
 export function addressVariable<A extends Address>(address: A) {
   return `POLICY_ADMIN_${address.toUpperCase() as Uppercase<A>}` as const
 }

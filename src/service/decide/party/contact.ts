@@ -1,9 +1,9 @@
 import { type Address, CHANNEL_KINDS, type Channel } from './channel.ts'
 
 /**
- * Policy administration's answer about one party. `error` is for an operator and contains no contact data; `codes` are those of
- * its cause, from the outermost in. `costsNoAttempt`: policy administration was not asked for this party, or refused the
- * service's credential; `wrongParty`: the answer named another party.
+ * Policy administration's answer about one party. `error` is for operators and contains no contact data; `codes` lists the codes of
+ * its causes, outermost first. `costsNoAttempt`: policy administration was not asked about this party, or refused the service's
+ * credential. `wrongParty`: the answer named another party.
  */
 export type Contact =
   | FoundContact
@@ -17,11 +17,11 @@ export type Contact =
     }
 
 export type FoundContact = { state: 'found' } & { [A in Address]: string | null } & {
-  /** The addresses whose places the answer did not have at all; absent if it had all. */
+  /** Addresses whose places are missing from the answer; absent if none is. */
   readonly without?: readonly Address[]
 }
 
-/** Contacts by party locator. A party that was not asked in time is absent. */
+/** Contacts by party locator; parties not asked in time are absent. */
 export type Contacts = ReadonlyMap<string, Contact>
 
 /** The address of a message by this channel; null if the channel needs none. */

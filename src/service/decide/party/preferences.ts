@@ -16,7 +16,7 @@ export interface Preferences {
 /** By party locator; a party without preferences is absent. */
 export type PreferencesByParty = ReadonlyMap<string, Preferences>
 
-/** Reads stored opt-outs: the names of event types, and whether there is anything else. */
+/** Reads stored opt-outs. `hasUnreadableOptOuts`: they contain more than names of event types. */
 export function readOptOuts(stored: unknown): Pick<Preferences, 'optedOutEvents' | 'hasUnreadableOptOuts'> {
   if (!Array.isArray(stored)) return { optedOutEvents: new Set(), hasUnreadableOptOuts: true }
   const names: string[] = stored.filter((optOut) => typeof optOut === 'string' && !isPattern(optOut))
@@ -43,7 +43,7 @@ export const storedPreferences = z.object({
 })
 export type StoredPreferences = Readonly<z.infer<typeof storedPreferences>>
 
-/** Preferences to store: only a channel that this version knows is written. */
+/** Preferences to store, with a channel that this version knows. */
 export type NewPreferences = StoredPreferences & { readonly preferredChannel: Channel }
 
 export const partyPreferences = storedPreferences.extend({ partyLocator: z.string() })
@@ -57,7 +57,7 @@ export const preferenceChange = z.object({
   changedBy: z.string().nullable(),
   before: storedPreferences.nullable(),
   after: storedPreferences,
-  /** True if another version stored it in a form that this one cannot read: what is there is not known. */
+  /** True if another version stored it in a form that this one cannot read. */
   isUnreadable: z.literal(true).optional(),
 })
 export type PreferenceChange = Readonly<z.infer<typeof preferenceChange>>

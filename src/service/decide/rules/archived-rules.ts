@@ -6,8 +6,8 @@ import { RuleTableError } from './table-errors.ts'
 export type RulesByRevision = ReadonlyMap<string, readonly PastRule[] | string>
 
 /**
- * Reads the rules of the revisions that made these decisions. `readSource` returns a rule table from the archive, or null.
- * `no template` is read with today's templates, `knownEventTypes`, since past ones are not recorded.
+ * Reads the rules of the revisions that made these decisions. `readSource` returns a rule table from the archive, or null. `no
+ * template` refers to today's templates, `knownEventTypes`: past ones are not recorded.
  */
 export async function readRules(
   decisions: readonly { readonly ruleTableRevision: string }[],

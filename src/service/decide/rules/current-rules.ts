@@ -26,7 +26,7 @@ const currentRule = z.object({
 })
 export type CurrentRule = Readonly<z.infer<typeof currentRule>>
 
-/** The rule table in force, and when it and those before it came into force, newest first. */
+/** The rule table in force, and the activations of it and earlier ones, newest first. */
 export const currentRules = z.object({
   revision: z.string(),
   activations: z.array(activation),

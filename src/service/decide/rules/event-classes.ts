@@ -4,10 +4,10 @@ import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 /** All event types that no cell names, even by a wildcard. */
 export const UNNAMED = 'any other event type'
 
-/** So many names say more than `UNNAMED`, which may include types that have texts. */
+/** Up to this many names are listed: `UNNAMED` is vaguer, since it may include types that have texts. */
 const EXCEPTED_COUNT_MAX = 8
 
-/** Event types that no rule tells apart. */
+/** Event types that no rule distinguishes. */
 export interface EventClass {
   readonly representative: string
   /** In words, such as `claim.paid`, `any other claim.*`, `any other event type`. */

@@ -38,7 +38,7 @@ export async function enumerate<R extends Rule | PastRule>(
     const firstMatch = compileRules(rules.filter((rule) => appliesToClass(rule, eventClass)))
     for (const situation of situations) {
       const rule = await firstMatch(situation)
-      // A rule that leaves the channel open knows nothing of the address that a later channel needs.
+      // A rule without a channel does not test the address that a later channel needs.
       const isMeant = !unnamed.includes(situation.preferredChannel) || rule?.sendBy
       const isUnreachable = rule !== null && !isMeant && findMissingAddress(rule, situation) !== null
       answers.push({ eventClass, situation, rule: isUnreachable ? null : rule })
@@ -54,7 +54,7 @@ export async function enumerate<R extends Rule | PastRule>(
   }
 }
 
-/** The engine need not test the event type: with many rules for single types it would take ten times as long. */
+/** Rules are selected by event type first: with many rules for single types the engine would take ten times as long. */
 function appliesToClass({ when }: Pick<Rule, 'when'>, { representative }: EventClass): boolean {
   return when.eventType === null || matchesEventType(when.eventType, representative)
 }

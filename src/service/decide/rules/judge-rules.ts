@@ -11,8 +11,8 @@ import { decideByRule, findMissingAddress, type Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
 /**
- * True if every situation of a channel that is named has a rule, every rule applies somewhere, and nothing is sent to a member who
- * cannot be reached.
+ * True if every situation of a named channel has a rule, every rule applies somewhere, and nothing is sent to a member who cannot
+ * be reached.
  */
 export function isSoundTable(enumeration: Enumeration): boolean {
   const { rules, answers } = enumeration
@@ -24,14 +24,14 @@ export function isSoundTable(enumeration: Enumeration): boolean {
   )
 }
 
-/** The situations without a rule, but for those of a channel that no rule names. */
+/** Situations without a rule, except those of a channel that no rule names. */
 export function listGaps({ answers, unnamed }: Enumeration): FirstMatch[] {
   return answers.filter(
     ({ rule, situation }) => rule === null && !unnamed.includes(situation.preferredChannel),
   )
 }
 
-/** A warning for each channel by which members are not told, as no rule names it. */
+/** A warning for each channel that no rule names: its members are not told. */
 export function warnOfChannels({ answers, unnamed }: Enumeration): Fault[] {
   const undecided = unnamed.filter((channel) =>
     answers.some(({ rule, situation }) => rule === null && situation.preferredChannel === channel),
@@ -55,7 +55,7 @@ export function keepsPromises(promises: readonly RulePromise[], enumeration: Enu
   })
 }
 
-/** Every case that rules or promises tell apart, with the deciding rule. */
+/** Every case that rules or promises distinguish, with the deciding rule. */
 export function listCases(
   promises: readonly RulePromise[],
   { rules, answers, findPosition }: Enumeration,
@@ -82,7 +82,7 @@ export function listCovering(rules: readonly Rule[], one: Case): Rule[] {
   return rules.filter((rule) => firstMismatch(rule, facts) === null)
 }
 
-/** True if what a rule does in a situation is what a promise expects. */
+/** True if a rule's result in a situation meets a promise. */
 export function keepsPromise(promise: RulePromise, rule: Rule, situation: Situation): boolean {
   const result: RuleResult = decideByRule(rule, situation)
   const { expected, sendBy, reason } = promise

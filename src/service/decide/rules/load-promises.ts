@@ -13,7 +13,7 @@ import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof PROMISE_COLUMNS)[number]
 
-/** The promises may lack the column of a fact, which then means any. */
+/** A missing column of a fact means any value. */
 export const PROMISE_SHEET: SheetForm<Column> = {
   what: 'promise',
   columns: PROMISE_COLUMNS,

@@ -72,7 +72,7 @@ function readRule(
   return rule
 }
 
-/** When a rule applies, and what it decides. */
+/** The conditions and the result of a rule. */
 function readEffect(sheetRow: SheetRow<Column>, knownEventTypes: readonly string[]) {
   const { read } = sheetRow
   return {

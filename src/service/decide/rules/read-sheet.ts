@@ -15,12 +15,12 @@ const WORKBOOK = 'PK\u0003\u0004'
 /** A first line in which Excel names the separator. The headings show it as well. */
 const SEPARATOR_LINE = /^"?sep=.?"?[\s,;]*$/i
 const TYPOGRAPHIC = /(?<=^|[,;\t])[^\S\t]*[“„”«»]([^“„”«»]*)[“”«»][^\S\t]*(?=[,;\t]|$)/g
-/** A quote still open after this many lines was never meant to close. */
+/** Lines after which an open quote counts as unclosed. */
 const CELL_LINES_MAX = 20
 const BROKEN_QUOTES =
   'the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
 
-/** The columns of a sheet, and what a row of it is. */
+/** The columns of a sheet, and the noun for one of its rows. */
 export interface SheetForm<Column extends string> {
   /** Such as "rule". */
   readonly what: string

@@ -9,7 +9,7 @@ import { WHEN_COLUMNS, type When } from './when.ts'
 export const COLUMNS = ['rule', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason', 'because'] as const
 export type Column = (typeof COLUMNS)[number]
 
-/** A table may lack the column of a fact, which then means any. */
+/** A missing column of a fact means any value. */
 export const RULE_SHEET: SheetForm<Column> = { what: 'rule', columns: COLUMNS, optional: FACT_COLUMNS }
 
 export interface Rule {
@@ -29,7 +29,7 @@ export interface Rule {
 export interface PastRule extends Omit<Rule, 'outcome'> {
   /** Null if this version cannot read it. */
   readonly outcome: Outcome | null
-  /** Cells that this version cannot read, such as `"urgent" yes`. It knows neither when the rule applies nor what it decides. */
+  /** Cells that this version cannot read, such as `"urgent" yes`. It cannot apply the rule then. */
   readonly unread: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export function isReadable(rule: PastRule): rule is PastRule & Rule {
 
 export const NO_RULE = 'no rule for this channel'
 
-/** The result of a rule, or of none: the table does not name the channel, and the event waits for one that does. */
+/** The result of a rule; without one, the event waits for a table that names its channel. */
 export function decideByRule(rule: Rule | null, { preferredChannel }: Situation): RuleResult {
   if (rule === null)
     return { ruleId: UNKNOWN_CHANNEL_RULE_ID, outcome: 'FAIL', channel: preferredChannel, reason: NO_RULE }

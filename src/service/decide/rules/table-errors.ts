@@ -1,6 +1,6 @@
 import { type Fault, FaultsError } from '../../text/faults.ts'
 
-/** Thrown by a cell's parser. The message says what is wrong with the cell and what would be right. */
+/** Thrown by a cell's parser. The message names the fault and a valid value. */
 export class CellFault extends Error {}
 
 export class RuleTableError extends FaultsError {

@@ -6,7 +6,7 @@ import { isSoundTable } from './judge-rules.ts'
 import { decideByRule, type Rule } from './rule.ts'
 import { RuleTableError } from './table-errors.ts'
 
-/** Its cure is the list of faults, which only authors need. */
+/** Without the list of faults, which only authors need. */
 const CHECK =
   'it leaves a situation without a rule, sends to nobody, or has a rule that never applies: run `rules check`'
 
@@ -18,7 +18,7 @@ export interface RuleTable {
   readonly decide: (facts: RuleFacts) => RuleResult
 }
 
-/** The table of enumerated rules. Throws RuleTableError if they are not sound: `rules check` says why. */
+/** The table of enumerated rules. Throws RuleTableError if they are not sound; `rules check` lists the faults. */
 export function enumeratedTable(enumeration: Enumeration, source: string, revision: string): RuleTable {
   if (!isSoundTable(enumeration)) throw new RuleTableError([wholeFault(CHECK)])
   const { rules, answers, findPosition } = enumeration

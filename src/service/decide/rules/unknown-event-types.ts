@@ -3,9 +3,9 @@ import { didYouMean, isSlip, nearestOnes } from '../../text/nearest.ts'
 import type { Rule } from './rule.ts'
 
 export interface EventTypesThatCame {
-  /** Event types of recent events; null if nobody knows. */
+  /** Event types of recent events; null if unknown. */
   readonly seenEventTypes?: readonly string[] | null
-  /** Some of the types that came, by `rules/traffic.csv`. */
+  /** Some types of past events, from `rules/traffic.csv`. */
   readonly trafficTypes?: readonly string[]
 }
 

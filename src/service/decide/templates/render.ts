@@ -27,8 +27,8 @@ export interface SourceParts {
 }
 
 /**
- * Splits a file's text: `Subject: …`, a blank line, the body; `bodyLine` says what is missing. Skips a BOM, and converts every
- * line break to `\n`. Archived sources are split by the same rule, so changing it changes what they render to.
+ * Splits a file's text: `Subject: …`, a blank line, the body; `bodyLine` reveals a missing part. Skips a BOM, and converts every
+ * line break to `\n`. Archived sources are split by the same rule, so a change to it changes their rendered text.
  */
 export function splitSource(source: string): SourceParts {
   const lines = source.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)

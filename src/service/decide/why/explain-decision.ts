@@ -81,7 +81,7 @@ function readPlaces(envelopeMap: string | null, topic: string): ExplainedDecisio
 /** Example: `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
 function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   const { attempt, facts, sendError, preferenceChange } = decision
-  // Only a deferred message leaves a decision to send with attempt 0.
+  // A decision to send with attempt 0 means a deferred message.
   const failure = attempt === 0 ? 'not tried' : 'not confirmed by the sender'
   const sent = sendError === null ? '' : `, ${failure} (${sendError}),`
   const known = preferenceChange === null ? describeSituation(facts) : withChange(facts, preferenceChange)

@@ -24,7 +24,7 @@ export function tellStory(entry: Entry): Story {
   }
 }
 
-/** Adds to each listed entry why its member was not told, by the rules of the revisions that decided. */
+/** Adds to each listed entry the reason why its member was not told, from the rules that decided. */
 export function explainListed(rows: readonly DecidedRow[], rulesOf: RulesByRevision): ListedLogEntry[] {
   return rows.map(({ outcome, ruleId, ruleTableRevision, ...row }) => {
     const rules = rulesOf.get(ruleTableRevision ?? '')
@@ -74,12 +74,11 @@ function describeNext(entry: Entry): string {
       ? 'Nothing. It is not delivered later, even if a transport is connected.'
       : 'This message is done.'
   const remedy = remedyOf(entry)
-  if (entry.givenUp)
-    return `It is not tried again unless somebody asks: it was ${describeGivenUp(entry)}.${remedy}`
+  if (entry.givenUp) return `It is tried again only on request: it was ${describeGivenUp(entry)}.${remedy}`
   if (status === 'SKIPPED') {
     const isErased = decisions.some(({ erasedAt }) => erasedAt !== null)
     if (isErased || last?.ruleId === PRUNED_RULE_ID) return 'Nothing. It can no longer be sent.'
-    if (!last?.facts.optedOut) return 'It is not sent unless somebody asks to try it again.'
+    if (!last?.facts.optedOut) return 'It is sent only if a retry is requested.'
     const at = last.preferenceChange?.optedOutAt ?? null
     return `Nothing. The member opted out${at === null ? '' : ` on ${at}`}.`
   }
@@ -91,16 +90,16 @@ function describeNext(entry: Entry): string {
   return 'It will be tried again, but it is late: retries wait while policy administration or the service is down.'
 }
 
-/** The sentence about a failed entry that only another version or rule table may send; empty for any other. */
+/** The sentence about a failed entry that only another version or rule table can send; empty for any other. */
 function remedyOf({ channel, decisions }: Entry): string {
   const ruleId = decisions.at(-1)?.ruleId
   const isUnreadable = ruleId === UNREADABLE_OPT_OUTS_RULE_ID
   if (isChannel(channel) && !isUnreadable)
     return ruleId === UNKNOWN_CHANNEL_RULE_ID
-      ? ` The rule table does not name the channel ${channel}: one that does can send the message while it is retried.`
+      ? ` The rule table does not name the channel ${channel}. A table that does can send the message while it is retried.`
       : ''
   const unknown = isUnreadable ? "the form of the member's opt-outs" : `the channel ${channel}`
-  return ` This version of the service does not know ${unknown}: one that does can send the message while it is retried.`
+  return ` This version of the service does not know ${unknown}. A version that does can send the message while it is retried.`
 }
 
 function listSteps(entry: Entry): Story['timeline'] {
@@ -154,7 +153,7 @@ function isLike(one: ExplainedDecision, other: ExplainedDecision | undefined): b
   )
 }
 
-/** For members and agents: the errors of a sender or a look-up are in the technical part alone. */
+/** For members and agents, so without the errors of senders and look-ups. */
 function describeReason({ sendError, outcome, facts, reason }: ExplainedDecision): string | null {
   if (sendError !== null) return 'the message could not be handed over for delivery'
   return outcome === 'FAIL' && facts.party === 'unresolved'

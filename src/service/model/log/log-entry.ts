@@ -50,7 +50,7 @@ const listedRow = logEntry.extend({
 })
 export type ListedRow = Readonly<z.infer<typeof listedRow>>
 
-/** A listed entry with its last decision, whose rule may say why the member was not told. Null: there is no decision. */
+/** A listed entry with its last decision, whose rule may explain why the member was not told; null without a decision. */
 export const decidedRow = listedRow.extend({
   outcome: z.string().nullable(),
   ruleId: z.string().nullable(),
@@ -93,5 +93,5 @@ export const explainedLogEntry = recordedLogEntry
   .extend({ story, decisions: z.array(explainedDecision) })
 export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>
 
-/** Failure reason of a row that was erased before it was sent: nothing is left to send. */
+/** Failure reason of a row erased before it was sent. */
 export const ERASED_UNSENT = 'erased before it was sent'

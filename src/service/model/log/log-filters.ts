@@ -4,19 +4,19 @@ import { STATUSES } from './status.ts'
 interface LogFilterKind {
   /** Its values: any text, a time, an id in digits, `true` alone, or one of some words. */
   readonly values: 'text' | 'time' | 'id' | 'true' | readonly string[]
-  /** Its field in the console. Null: neither the console nor the API have it. */
+  /** Its field in the console; null if neither the console nor the API has it. */
   readonly label: string | null
-  /** In sentences about requests, if not the label. Null: not told. */
+  /** Its words in sentences about requests, if not the label; null: left out. */
   readonly words?: string | null
-  /** The entries that it leaves. */
+  /** The entries that it selects. */
   readonly only: string
   /** Its option in commands; absent: each command has its own, or none. */
   readonly flags?: string
 }
 
 /**
- * The filters of the log; an entry must match all that are given. The API, the console, commands and sentences follow from it;
- * list-log-entries.ts has the condition of each.
+ * The filters of the log; an entry must match all that are given. The API, the console, the commands and sentences derive from this
+ * table; list-log-entries.ts holds the SQL conditions.
  */
 export const LOG_FILTERS = {
   notTold: {

@@ -35,7 +35,7 @@ export function describeGivenUp({ decisions }: { readonly decisions: readonly un
     : `given up after the first attempt and ${counted(retryCount, 'retry', 'retries')}`
 }
 
-/** The name of an entry's decision by its place, from 0. */
+/** The name of an entry's nth decision, from 0. */
 export function nameOfAttempt(index: number): string {
   return index === 0 ? 'first attempt' : `retry ${index}`
 }

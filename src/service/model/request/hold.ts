@@ -8,7 +8,7 @@ export const holdRequest = z.object({
 })
 export type HoldRequest = z.infer<typeof holdRequest>
 
-/** The topics of a hold, null for all. A request that this version cannot read may be a hold of any topic. */
+/** The topics of a hold; null for all, and for a request that this version cannot read, which may hold any topic. */
 const heldTopics = holdRequest.transform(({ target }) => target.topics ?? null).catch(null)
 
 /** While a hold is open, no attempt is made for its topics. */
@@ -36,11 +36,11 @@ export function findHold(holds: readonly Hold[], topic: string | null): Hold | n
   return holds.find(({ topics }) => topics === null || (topic !== null && topics.includes(topic))) ?? null
 }
 
-/** The topics that are not consumed, with those that are; null if all are. A hold of another topic stops nothing. */
+/** Names the topics that are not consumed, for which a hold would stop nothing; null if there are none. */
 export function describeUnknownTopics(topics: readonly string[], consumed: readonly string[]): string | null {
   const unknown = topics.filter((topic) => !consumed.includes(topic))
   if (unknown.length === 0) return null
-  return `no topic is called ${unknown.join(', ')}: MQ_TOPICS has ${consumed.join(', ')}`
+  return `no topic is named ${unknown.join(', ')}: MQ_TOPICS has ${consumed.join(', ')}`
 }
 
 /** The events that wait for the end of a hold. */
@@ -56,7 +56,7 @@ export function describeHold({ by, because, since }: Hold): string {
   return `held by ${by} since ${since} because ${because}`
 }
 
-/** An attempt was not made, since a hold is in force. Nothing is written. */
+/** Thrown if a hold prevents an attempt; nothing is written. */
 export class Held extends Error {
   readonly hold: Hold
 

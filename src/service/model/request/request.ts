@@ -1,10 +1,10 @@
 /** The note of a request that waits for policy administration. */
 export const PAUSED = 'paused: policy administration is down'
 
-/** Characters of the reason for a request. */
+/** Maximum length of the reason for a request, in characters. */
 export const BECAUSE_LENGTH_MAX = 500
 
-/** How a request ended, but for a cancellation; the note says why it was stopped. */
+/** How a request ended unless it was cancelled; the note gives the reason for a stop. */
 export interface End {
   readonly state: 'done' | 'stopped'
   readonly note: string | null
@@ -15,11 +15,11 @@ export const DONE: End = { state: 'done', note: null }
 interface UnchangedItem {
   readonly item: string
   readonly reason: string
-  /** Further items with this reason, which are not listed. */
+  /** Number of unlisted items with this reason. */
   readonly more?: number | undefined
 }
 
-/** The state of a request between two pages: what a page expects to find, and what it leaves behind. */
+/** The state of a request between two pages. */
 export interface Progress<Position = unknown> {
   readonly position: Position
   readonly counts: Readonly<Record<string, number>>

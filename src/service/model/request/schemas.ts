@@ -3,7 +3,7 @@ import { logEntry } from '../log/log-entry.ts'
 import { LOG_FILTER_LIST, type LogFilter } from '../log/log-filters.ts'
 import type { Progress } from './request.ts'
 
-/** Locators or ids that one request names; more are asked for by a filter. */
+/** Maximum number of locators or ids in a request; use a filter for more. */
 export const NAMED_COUNT_MAX = 1_000
 
 const text = z.string().min(1)
@@ -52,7 +52,7 @@ export const rejectedTarget = z.union([
 ])
 export type RejectedTarget = z.infer<typeof rejectedTarget>
 
-/** The unreadable record batch that begins at an offset; `to` is its last offset, if that cannot be read from it. */
+/** The unreadable record batch that begins at an offset; `to` is its last offset, if its header does not tell. */
 export const skipTarget = z.strictObject({
   topic: text,
   partition: z.int().min(0),
@@ -69,7 +69,7 @@ interface RequestKindForm {
   readonly needsLookUps: boolean
 }
 
-/** The kinds of requests to the running service; `processPage` carries them out. A hold is no such request: nothing is processed. */
+/** The kinds of requests that `processPage` carries out. A hold is not among them: nothing is processed. */
 const REQUESTS = {
   retry: {
     target: retryTarget,
@@ -96,7 +96,7 @@ export const requestTarget: z.ZodType<RequestTarget> = unionByKind({}, () => ({}
 const unchangedItem = z.object({
   item: z.string(),
   reason: z.string(),
-  /** Further items with this reason, which are not listed. */
+  /** Number of unlisted items with this reason. */
   more: z.int().optional(),
 })
 
@@ -115,7 +115,7 @@ export const storedRequest = z.object({
   counts: z.record(z.string(), z.number()),
   /** The first of the unchanged items. */
   unchanged: z.array(unchangedItem).readonly(),
-  /** Why it waits, or why it was stopped; null if there is nothing to say. */
+  /** The reason why it waits or was stopped, or null. */
   note: z.string().nullable(),
   endedAt: z.string().nullable(),
 })
@@ -152,7 +152,7 @@ export type Age = (typeof AGES)[number]
 const ageCounts = z.object({ day: z.int(), week: z.int(), older: z.int() } satisfies Record<Age, z.ZodInt>)
 export type AgeCounts = z.infer<typeof ageCounts>
 
-/** The items of a request if it were made now. */
+/** A preview of a request's items. */
 export const requestPreview = z.object({
   /** The number of items, up to a limit. */
   count: z.int(),
@@ -166,7 +166,7 @@ export const requestPreview = z.object({
         reason: z.string(),
         count: z.int(),
         isUnchanged: z.boolean(),
-        /** The beginning of the failure reasons of its log entries. */
+        /** The prefix that the failure reasons of its log entries share. */
         reasonPrefix: z.string().optional(),
       }),
     )

@@ -250,7 +250,7 @@ t.test('the reason for not telling a member appears once, an opt-out with its da
   const nobody = await storyOf({ ...entry, partyLocator: null }, [noParty])
   t.match(nobody, {
     what: /^Nobody got a message about/,
-    next: 'It is not sent unless somebody asks to try it again.',
+    next: /^It is sent only if /,
   })
   const pruned = { ...skipped, ruleId: '(pruned)', preferenceChange: null }
   t.match(await storyOf(entry, [pruned]), { next: 'Nothing. It can no longer be sent.' })
@@ -301,7 +301,7 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
   t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
     what: /^Member PTY-1 got no message about/,
     because: 'We could not find out how to reach the member at that time.',
-    next: 'It is not tried again unless somebody asks: it was given up after the first attempt and 3 retries.',
+    next: /only on request: it was given up after the first attempt and 3 retries\.$/,
   })
   const retry = { by: 'alice', because: 'an outage' }
   const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
@@ -331,7 +331,7 @@ t.test('an entry that another version must send says so, whether it waits or was
   const unknown = { ...FAILED, attempt: 0, decidedAt: T(0), ruleId: '(unknown channel)', channel: 'PIGEON' }
   const push = { ...waits, channel: 'PIGEON' }
   const version =
-    'This version of the service does not know the channel PIGEON: one that does can send the message while it is retried.'
+    'This version of the service does not know the channel PIGEON. A version that does can send the message while it is retried.'
   const next = async (...args: Parameters<typeof storyOf>) => (await storyOf(...args)).next
   t.equal(
     await next({ ...push, nextRetry }, [unknown]),
@@ -341,20 +341,19 @@ t.test('an entry that another version must send says so, whether it waits or was
     await next({ ...push, nextRetry: { at: T(5), isOverdue: false, isHeld: false } }, [unknown]),
     `It will be tried again at about ${T(5)}. ${version}`,
   )
-  t.equal(
-    await next({ ...push, givenUp: true, nextRetry: null }, [unknown]),
-    `It is not tried again unless somebody asks: it was given up without a retry. ${version}`,
-  )
+  const givenUp = await next({ ...push, givenUp: true, nextRetry: null }, [unknown])
+  t.match(givenUp, 'it was given up without a retry.')
+  t.match(givenUp, version)
   t.match(
     await next({ ...waits, channel: 'SMS', nextRetry }, [{ ...unknown, channel: 'SMS' }]),
-    'The rule table does not name the channel SMS: one that does can send the message while it is retried.',
+    'The rule table does not name the channel SMS.',
   )
   const refused = { decidedAt: T(0), ruleId: 'push', channel: 'PIGEON', sendError: 'full' }
   t.match(await next({ ...push, nextRetry }, [refused]), version, 'its retries leave no decision')
   const unreadable = { ...unknown, ruleId: '(unreadable opt-outs)', channel: 'SMS' }
   t.match(
     await next({ ...waits, channel: 'SMS', nextRetry }, [unreadable]),
-    "does not know the form of the member's opt-outs: one that does",
+    "does not know the form of the member's opt-outs.",
   )
 })
 
