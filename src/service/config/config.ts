@@ -44,7 +44,7 @@ export function loadConfig(env: Environment): Config {
   }
 }
 
-/** The configuration without the faulty variables, if none of them has an effect; else throws the error. */
+/** The configuration without the faulty variables if none of them has an effect; otherwise throws the error. */
 function configWithout(env: Environment, error: ConfigError): Config {
   const others = { ...env, ...Object.fromEntries(error.variables.map((name) => [name, undefined])) }
   const { data } = variables.safeParse(withoutUnset(others))
@@ -138,7 +138,7 @@ function buildConfig(value: Values) {
             /** Other host names of the listener. */
             allowedHosts: value.MANAGEMENT_ALLOWED_HOSTS ?? [],
           },
-    /** Checks on tokens; a null one is left out. Null: all routes are open. */
+    /** Checks on tokens; a null check is not made. Null: all routes are open. */
     tokens:
       value.IDP_JWKS_URI === undefined
         ? null
@@ -159,7 +159,7 @@ function buildConfig(value: Values) {
     logLevel: value.LOG_LEVEL,
     /** The commit of the running source; null if unknown. */
     gitCommit: value.GIT_COMMIT ?? null,
-    /** The first line of its message; a merge's without the account that it names. */
+    /** The first line of its message; for a merge, without the account named in it. */
     gitSubject: value.GIT_SUBJECT?.replace(/^(Merge pull request #\d+) from \S+$/, '$1') ?? null,
     /** The repository's web page without a trailing slash; null if unknown. */
     repositoryUrl: value.REPOSITORY_URL ?? null,
@@ -195,7 +195,7 @@ function buildTracing(value: Values) {
       }
 }
 
-/** Adds the password's file to the URL, which also names those of certificates. */
+/** Adds the password's file to the URL, which also names the files of certificates. */
 function buildDatabaseUrl(value: Pick<Values, (typeof DATABASE)[number]>): string {
   const { DATABASE_URL: url, DATABASE_PASSWORD_FILE: file } = value
   if (file === undefined) return url
@@ -289,7 +289,7 @@ function incompleteSettings(set: Environment): Fault[] {
     .map(([given, other]) => ({ path: [other], message: `is required with ${given}` }))
 }
 
-/** Look-ups carry one credential: of two, a server may read the wrong one. */
+/** Refuses two credentials for look-ups: a server may read the wrong one. */
 function excessSettings({ POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: url }: Environment): Fault[] {
   if (header === undefined || url === undefined) return []
   const message =
@@ -297,7 +297,7 @@ function excessSettings({ POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: u
   return [{ path: ['POLICY_ADMIN_TOKEN_URL'], message, isExcess: true }]
 }
 
-/** The second listener could not open it. Ports on addresses that differ do not meet. */
+/** Refuses two equal ports on overlapping addresses: the second listener could not open its port. */
 function samePort(set: Environment): Fault[] {
   const {
     PORT = variables.shape.PORT.def.defaultValue,

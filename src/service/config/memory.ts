@@ -2,7 +2,7 @@
 const LIMIT_MIB_MIN = 768
 const MIB = 1024 * 1024
 
-/** @param limitBytes of the container (cgroup), as Node.js reads it; 0, or beyond all memory, without a limit */
+/** @param limitBytes limit of the container (cgroup) as read by Node.js; 0, or more than all memory, means no limit */
 export function judgeMemory(limitBytes: number): string | null {
   const mib = Math.floor(limitBytes / MIB)
   if (limitBytes === 0 || mib >= LIMIT_MIB_MIN) return null

@@ -14,7 +14,7 @@ const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey']
 
 const PORT_MAX = 65_535
 
-/** Parsers for the text of one variable; the error says what it must be. A secret value is never repeated. */
+/** Parsers for the text of one variable. The error describes a valid value and never repeats a secret. */
 function must(be: string, { secret = false } = {}) {
   const error = ({ input }: { readonly input?: unknown }): string => {
     if (input === undefined) return 'is required'
@@ -29,7 +29,7 @@ export function matching(pattern: RegExp, be: string) {
   return text.regex(pattern, { error })
 }
 
-/** Spaces may belong to it. */
+/** Not trimmed: spaces may belong to it. */
 export function secret() {
   const { error } = must('1 to 1000 characters', { secret: true })
   return z
@@ -73,8 +73,8 @@ export function host() {
 }
 
 /**
- * In milliseconds; `usual` is the default. A bare number is refused if it makes sense with another unit, and is nearer to the default
- * then: 86400 is a day in seconds, and no longer than a break in milliseconds.
+ * In milliseconds; `usual` is the default. Refuses a bare number that would be nearer to the default in another unit: 86400 is a
+ * day in seconds, but under two minutes in milliseconds.
  */
 export function duration(min: string, max: string, usual: string) {
   const [minMs = 0, maxMs = 0, usualMs = 1] = [min, max, usual].map(milliseconds)
@@ -85,9 +85,9 @@ export function duration(min: string, max: string, usual: string) {
     const value = milliseconds(found)
     return value !== undefined && value >= minMs && value <= maxMs
   }
-  /** How many orders of magnitude it is away from the default. */
+  /** Its distance from the default, in orders of magnitude. */
   const distance = (found: string) => Math.abs(Math.log((milliseconds(found) ?? 0) / usualMs))
-  /** The likely meanings of a bare number, the likeliest first. */
+  /** The likely meanings of a bare number, likeliest first. */
   const meant = (found: string) =>
     ['h', 'm', 's']
       .map((unit) => found + unit)
@@ -190,7 +190,7 @@ export function headerName() {
   return text.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, { error }).refine((name) => !isFraming(name), { error })
 }
 
-/** By name; RFC 7628 allows letters for a name, and reserves `auth` for the token. */
+/** Extensions by name; RFC 7628 allows letters in a name, and reserves `auth` for the token. */
 export function saslExtensions() {
   const isExtension = (item: string) => /^(?!auth=)[A-Za-z]+=[ -~]+$/i.test(item)
   const byName = (items: readonly string[]) =>
@@ -201,7 +201,7 @@ export function saslExtensions() {
   ).transform(byName)
 }
 
-/** Without ports; names are compared in lower case. */
+/** Host names without ports, in lower case. */
 export function hostNames() {
   const isName = (item: string) => /^[A-Za-z0-9._-]{1,253}$/.test(item)
   return commaSeparated('host names without ports', (items) => items.every(isName)).transform((items) =>
@@ -209,10 +209,10 @@ export function hostNames() {
   )
 }
 
-/** The parameters of a database URL that are followed. `passwordfile` comes from DATABASE_PASSWORD_FILE. */
+/** The supported parameters of a database URL. `passwordfile` comes from DATABASE_PASSWORD_FILE. */
 const PARAMETERS = ['sslmode', ...SSL_FILES, 'target_session_attrs', 'application_name', 'options']
 
-/** Remedies for parameters of other drivers. To ignore one could disable encryption or select another database. */
+/** Remedies for parameters of other drivers: ignoring one could disable encryption or select another database. */
 const INSTEAD: readonly (readonly [names: RegExp, remedy: string])[] = [
   [/^(ssl|ssl_?mode|require_?ssl|tls|encrypt)$/i, 'write sslmode=verify-full (or require) for encryption'],
   [
@@ -255,7 +255,7 @@ export function postgresUrl() {
     })
 }
 
-/** True if a part of the password may have become the host, the path or a parameter, and would be shown. */
+/** True if part of the password may have become the host, the path or a parameter, and would be shown. */
 function hasUnescaped(url: string): boolean {
   const [, authority = '', rest = ''] = /^[a-z]+:\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
   return authority.split('@').length > 2 || /[@#]/.test(rest)
@@ -266,7 +266,7 @@ function parameterFault(name: string, [value = '', ...others]: readonly string[]
     const known = nearest(name, PARAMETERS)
     const remedy =
       INSTEAD.find(([names]) => names.test(name))?.[1] ?? (known === null ? null : `did you mean ${known}?`)
-    // Another name may be the end of a password.
+    // An unknown name may be the end of a password.
     if (remedy === null) return `must be a URL with no parameters but ${PARAMETERS.join(', ')}`
     return `must be a URL without the parameter ${JSON.stringify(name.slice(0, 80))}, which is not supported: ${remedy}`
   }

@@ -38,7 +38,7 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const
 
-/** Where the answers of policy administration have each address. */
+/** Variables for the places of addresses in policy administration's answers. */
 function addressPlaces() {
   const place = (address: Address) =>
     jsonPointersOrNone()

@@ -4,7 +4,7 @@ import { nearest } from '../text/nearest.ts'
 import { isLoopback } from './loopback.ts'
 import { type Values, variables } from './variables.ts'
 
-/** The variables that are set. */
+/** Values of the variables that are set. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 type Case = (value: Values) => unknown
@@ -13,7 +13,7 @@ interface WithoutEffect {
   readonly names: RegExp
   readonly reason: string
   readonly when: Case
-  /** Only a faulty value is reported: others may set it for their own use, as Kubernetes does for a Service named smtp. */
+  /** Reported only if faulty: others may set it for their own use, as Kubernetes does for a Service named smtp. */
   readonly onlyIfFaulty?: true
 }
 
@@ -103,7 +103,7 @@ const WITHOUT_EFFECT: readonly WithoutEffect[] = [
   },
 ]
 
-/** Settings that protect less, or hold up more, than an operator may expect. */
+/** Settings that protect less or delay more than an operator may expect. */
 const RISKS: readonly (readonly [warning: string, when: Case])[] = [
   [
     'MQ_SASL_MECHANISM=OAUTHBEARER without MQ_SSL=true sends tokens in plain text over the network',
@@ -126,7 +126,7 @@ const RISKS: readonly (readonly [warning: string, when: Case])[] = [
     (value) => isPlain(value.POLICY_ADMIN_TOKEN_URL),
   ],
   [
-    'IDP_JWKS_URI is an http:// URL: whoever can change its responses can sign tokens. Use https://',
+    'IDP_JWKS_URI is an http:// URL: anyone who can change its responses can sign tokens. Use https://',
     (value) => isPlain(value.IDP_JWKS_URI),
   ],
   [
@@ -147,7 +147,7 @@ const RISKS: readonly (readonly [warning: string, when: Case])[] = [
     (value) => value.IDP_JWKS_URI && value.IDP_PARTY_CLAIM === ANY_PARTY,
   ],
   [
-    'MANAGEMENT_HOST lets other machines in, and IDP_JWKS_URI is not set: whoever reaches it reads the whole log',
+    'MANAGEMENT_HOST lets other machines in, and IDP_JWKS_URI is not set: anyone who reaches it can read the whole log',
     (value) =>
       value.MANAGEMENT_PORT !== undefined && !value.IDP_JWKS_URI && !isLoopback(value.MANAGEMENT_HOST),
   ],
@@ -156,7 +156,7 @@ const RISKS: readonly (readonly [warning: string, when: Case])[] = [
     (value) => value.IDP_JWKS_URI && !value.IDP_ADMIN_SCOPE,
   ],
   [
-    'IDP_ADMIN_CLAIM has a dot, and is the name of one claim. For a path write a JSON Pointer such as /insurer/roles; ' +
+    'IDP_ADMIN_CLAIM has a dot, but is read as the name of one claim. For a path write a JSON Pointer such as /insurer/roles; ' +
       'for a name with a dot, write /insurer.roles',
     (value) => value.IDP_JWKS_URI && /^[^/:]*\.[^/:]*$/.test(value.IDP_ADMIN_CLAIM),
   ],
@@ -168,10 +168,10 @@ const RISKS: readonly (readonly [warning: string, when: Case])[] = [
   ],
 ]
 
-/** Kubernetes kills a pod after this time; only the pod's manifest can say otherwise. */
+/** Kubernetes kills a pod after this time, unless its manifest sets another. */
 const POD_GRACE_MS = 30_000
 const POD_GRACE =
-  'SHUTDOWN_GRACE is longer than the 30 s after which Kubernetes kills a pod: terminationGracePeriodSeconds must be longer than it and preStop together'
+  'SHUTDOWN_GRACE is longer than the 30 s after which Kubernetes kills a pod: set terminationGracePeriodSeconds above the sum of SHUTDOWN_GRACE and preStop'
 
 /** Prefixes of our variables. OTEL_* as a whole belongs to OpenTelemetry. */
 const OURS = /^(DATABASE|MQ|BATCH|POLICY_ADMIN|SMTP|IDP|MANAGEMENT|RETRY|SHUTDOWN)_|^OTEL_END/

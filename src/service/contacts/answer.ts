@@ -5,28 +5,28 @@ import { findTlsFamily, listCodes, readCode } from '../text/error-codes.ts'
 
 export interface LookUpResult {
   readonly contact: Contact
-  /** True if it counts against policy administration as a whole. */
+  /** True if it indicates an outage of policy administration. */
   readonly outage: boolean
   readonly isNamed: boolean
-  /** True if its connection can carry another request. */
+  /** True if its connection can be reused. */
   readonly keepsConnection: boolean
   /** True if a new connection must confirm it: an earlier request on its connection may have caused it. */
   readonly needsConfirmation: boolean
-  /** True if the request was sent and had no answer in time: the party may be at fault. */
+  /** True if the request was sent and timed out: the party may be the cause. */
   readonly isTimeout?: true
-  /** True if the request was never sent, so that one party is enough to suspect policy administration. */
+  /** True if the request was never sent: one party then suffices to suspect policy administration. */
   readonly isUnsent?: boolean
   readonly isRefusal?: boolean
 }
 
-/** Code of an error of the configured files, which do not allow a connection. */
+/** Code of an error in the configured TLS files, which prevents a connection. */
 export const TLS_FILES = 'TLS_FILES'
 
-/** Where an answer has its fields. */
+/** The places of the fields in an answer. */
 export interface Places {
-  /** The first that leads to a string is the party's name. */
+  /** Places of the party's name; the first one with a string counts. */
   readonly name: readonly Pointer[]
-  /** For each address, the first that leads to a value other than null; none if policy administration has no such addresses. */
+  /** Places of each address; the first one with a value other than null counts. None if policy administration has no such addresses. */
   readonly addresses: Readonly<Record<Address, readonly Pointer[]>>
 }
 
@@ -36,14 +36,14 @@ export interface Answer {
   /** Its Content-Encoding; empty if none was named. */
   readonly encoding: string
   readonly body: Buffer
-  /** True if it was asked for without TLS. */
+  /** True if the request was sent without TLS. */
   readonly isPlain: boolean
 }
 
 /** Larger bodies are refused; a contact takes a few hundred bytes. */
 export const BODY_BYTES_MAX = 64 * 1024
 
-/** The contact for a locator that is empty or would reach another path. */
+/** The contact for a locator that is empty or would lead to another path. */
 export const UNASKABLE = unresolved('was not asked: the party locator cannot be part of a URL path').contact
 
 /** The contact for a party that timed out recently; only the retry asks for it. */
@@ -65,7 +65,7 @@ export function parsePlaces({
   return { name: parse(echo), addresses: mapAddresses((address) => parse(addresses[address])) }
 }
 
-/** How servers say, with status 400, that their port expects TLS: nginx, Apache, Go, Tomcat. */
+/** Bodies of a 400 from a port that expects TLS: nginx, Apache, Go, Tomcat. */
 const EXPECTS_TLS = /plain HTTP|HTTP request to an HTTPS server|requires TLS/
 
 /**
@@ -86,7 +86,7 @@ export function judgeAnswer(
     else if (status === 429) reason += ': its rate limit is reached'
     else if (status >= 300 && status < 400) reason += ' (redirects are not followed)'
     else if (status >= 500) reason = `had an error (HTTP ${status})`
-    // A refused credential or a rate limit says nothing about the party.
+    // A refused credential or a rate limit does not concern the party.
     const isGeneral = isRefusal || status === 429
     const outage = status < 400 || status >= 500 || isGeneral
     const more = isGeneral ? ({ costsNoAttempt: true } as const) : {}
@@ -141,7 +141,7 @@ const TLS_EXPECTED = unresolved('expects TLS at this port, and POLICY_ADMIN_URL 
   codes: ['TLS_EXPECTED'],
 })
 
-/** The answer for a request that could not be made, because of a missing file or token on this side. */
+/** The result of a request that could not be made, because a local file or token is missing. */
 export function judgeUnasked(error: Error): LookUpResult {
   const more = { costsNoAttempt: true, codes: listCodes(error) } as const
   return { ...unresolved(`was not asked: ${error.message}`, more), keepsConnection: true, isUnsent: true }
@@ -190,12 +190,12 @@ const NOTHING_ON_FILE = {
   ...mapAddresses((): string | null => null),
 }
 
-/** The first value at these places that is right, or null. */
+/** The first valid value at these places, or null. */
 function firstAt(value: object, pointers: readonly Pointer[], isRight: (found: unknown) => boolean): unknown {
   return pointers.map((pointer) => valueAt(value, pointer)).find(isRight) ?? null
 }
 
-/** A wrapper or renamed fields would otherwise look like a party without addresses, and silence everybody. */
+/** Otherwise a wrapper or renamed fields would look like a party without addresses, and all members would be skipped. */
 function hasAddress(value: object, places: Places['addresses']): boolean {
   const sought = ADDRESSES.filter((address) => places[address].length > 0)
   return sought.length === 0 || sought.some((address) => hasPlace(value, places[address]))
@@ -210,7 +210,7 @@ const DEPTH_MAX = 4
 /** Other names may be data, such as addresses as keys. */
 const FIELD_NAME = /^[A-Za-z_][\w-]{0,39}$/
 
-/** Names the places that were looked at and the fields that are there, never their values. */
+/** Names the places examined and the fields found, never their values. */
 function describeFields(value: object, places: Places['addresses']): string {
   const looked = ADDRESSES.flatMap((address) => places[address].map(pointerText))
   const found: string[] = []
@@ -229,7 +229,7 @@ function describeFields(value: object, places: Places['addresses']): string {
   return `${absent}, ${fields.length === 0 ? 'nor any other field' : `but ${fields.join(', ')}`}`
 }
 
-/** The contact, or a phrase that says why there is none. */
+/** The contact, or a phrase with the reason why there is none. */
 function readContact(value: object, places: Places['addresses']): Contact | string {
   const contact = { ...NOTHING_ON_FILE }
   const without: Address[] = []

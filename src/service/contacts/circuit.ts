@@ -10,9 +10,9 @@ const CONFIRM_MS = 1_000
 const PROBE_INTERVAL_MS = 5_000
 
 /**
- * Opens when 20 distinct parties in a row have failed, or a request could not be sent, and at once asks for a party that was
- * answered before. If that fails too, and so does a waiting party a second later, policy administration counts as down; a probe
- * every 5 s finds out when it is back.
+ * Suspects an outage once 20 distinct parties in a row have failed, or a request could not be sent, and at once asks for a party
+ * that was answered before. If that fails, and a waiting party fails a second later, policy administration counts as down; a probe
+ * every 5 s detects its return.
  */
 export function createCircuit(
   ask: (locator: string) => Promise<LookUpResult>,
@@ -21,7 +21,7 @@ export function createCircuit(
 ) {
   const failing = new Set<string>()
   let down: Contact | null = null
-  /** Resolved by the verdict. Null unless a probe is about to decide. */
+  /** Resolved once a probe has decided; null at other times. */
   let undecided: PromiseWithResolvers<void> | null = null
   let probeCount = 0
   let answered = ''

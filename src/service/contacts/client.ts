@@ -46,8 +46,8 @@ export function createPartyClient(options: PartyClientOptions) {
     lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),
     /**
      * Like `lookUp`, but for retries, redrives and requests, with two deadlines. Also asks for parties that timed out recently,
-     * briefly and on few connections. If look-ups just failed, waits until a probe has shown whether policy administration is
-     * down; if it is, they cost no attempt.
+     * briefly and on few connections. If look-ups just failed, waits for the verdict of a probe; if policy administration is down,
+     * they cost no attempt.
      */
     lookUpAgain: async (partyLocators: readonly string[]): Promise<Map<string, Contact>> => {
       const contacts = await lookUp(partyLocators, true)
@@ -59,10 +59,10 @@ export function createPartyClient(options: PartyClientOptions) {
     },
     /** True while policy administration is known to be down: a look-up is answered without a request. */
     isDown: (): boolean => circuit.contactWhileDown() !== null,
-    /** Why look-ups fail now, or null. Without an answer in the last minute it asks for a party, at most once in 10 s. */
+    /** The reason why look-ups fail now, or null. Without an answer in the last minute it looks up a party, at most once in 10 s. */
     fault: health.fault,
     failsSinceMs: health.failsSinceMs,
-    /** True if the newest contact named its party, so that it could be checked; null if there was none. */
+    /** True if the newest contact named its party, so that it could be verified; null without a contact. */
     namesParty: health.namesParty,
     async close(): Promise<void> {
       isClosed = true

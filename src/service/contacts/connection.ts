@@ -131,7 +131,7 @@ export class Connection {
         this.#ask({ ...request, refused: secret })
         return
       }
-      // A proxy that reloads can reset even a new connection.
+      // Even a new connection can be reset, by a proxy that reloads.
       const asksAgain = answer.needsConfirmation && (!isFirst || (answer.outage && tryCount < TRY_COUNT_MAX))
       if (asksAgain || !answer.keepsConnection) void this.close()
       if (asksAgain) this.#ask({ ...request, tryCount: tryCount + 1, sinceMs })
@@ -147,7 +147,7 @@ export class Connection {
     const options = { origin: this.#origin, method: 'GET', path, headers, blocking: false } as const
     const chunks: Buffer[] = []
     let [status, encoding] = [0, '']
-    // A quarter less CPU than `client.request`, which wraps each body in a stream.
+    // Takes a quarter less CPU than `client.request`, which wraps each body in a stream.
     client.dispatch(options, {
       onRequestStart: () => {
         this.#isSent = true

@@ -3,7 +3,7 @@ import type { LookUpResult } from './answer.ts'
 import type { Circuit } from './circuit.ts'
 import { Connection, type PartyClientOptions } from './connection.ts'
 
-/** For this long after an answer, look-ups count as working without a check. */
+/** Time after an answer for which look-ups count as working without a check. */
 const ANSWER_VALID_MS = 60_000
 const CHECK_VALID_MS = 10_000
 const CHECK_DEADLINE_MS = 3_000
@@ -24,7 +24,7 @@ export function createHealth(options: PartyClientOptions, circuit: Circuit) {
     failsSinceMs = outage ? (failsSinceMs ?? Date.now()) : null
   }
 
-  /** Asks for one party; its own connection, so that it waits for no other. */
+  /** Asks for one party on its own connection, so that it waits for no other. */
   const check = share(
     () =>
       new Promise<string | null>((done) =>
@@ -48,7 +48,7 @@ export function createHealth(options: PartyClientOptions, circuit: Circuit) {
       if (circuit.contactWhileDown() !== null) return 'policy administration is down'
       return !newest.outage && performance.now() - newest.atMs < ANSWER_VALID_MS ? null : check()
     },
-    /** Since when look-ups fail, in ms since 1970; null if the newest one did not. */
+    /** Start of the failures in ms since 1970; null if the newest look-up succeeded. */
     failsSinceMs: (): number | null => failsSinceMs,
     namesParty: (): boolean | null => namesParty,
     close: () => connection.close(),

@@ -1,4 +1,4 @@
-/** Covers two passes of the retry, which asks for these parties separately. The third gives them the whole deadline again. */
+/** Covers two passes of the retry, which asks for these parties separately. The third pass gives them the whole deadline again. */
 const HUNG_MS = 170_000
 const HUNG_COUNT_MAX = 10_000
 

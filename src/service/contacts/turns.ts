@@ -24,7 +24,7 @@ interface InFlight {
   readonly timedOutRecently: boolean
 }
 
-/** Gives the connections to the calls in turns, so that a call with hanging parties does not block the others. */
+/** Shares the connections among the calls by turns, so that a call with hanging parties does not block the others. */
 export class Turns {
   readonly #circuit: Circuit
   readonly #hung: HungParties
@@ -38,7 +38,7 @@ export class Turns {
   /** In the order of their turns. */
   readonly #calls = new Set<Call>()
   readonly #inFlight = new Set<InFlight>()
-  /** Decays by a hundredth with each answer. */
+  /** Decreases by a hundredth with each answer. */
   #slowestMs = 0
   #answeredSinceMs = 0
   #ticker: NodeJS.Timeout | undefined
@@ -146,7 +146,7 @@ export class Turns {
     queueMicrotask(() => this.#start())
   }
 
-  /** Stops asking for parties; those without a contact are missing from the result. */
+  /** Stops the look-ups; parties without a contact are missing from the result. */
   #giveUpWaiting(call: Call, findContact: (locator: string) => Contact | null): void {
     for (const locator of call.waiting.splice(0)) {
       const contact = findContact(locator)
@@ -176,7 +176,7 @@ export class Turns {
     this.#start()
   }
 
-  /** Times out the slowest requests that a later one overtook. If nothing is answered, all of them keep waiting. */
+  /** Times out the slowest requests that a later one overtook. Without any answer, all keep waiting. */
   #endSlow(): void {
     const patienceMs = Math.min(Math.max(this.#deadlineMs / 20, 2 * this.#slowestMs), this.#deadlineMs)
     const slow = [...this.#inFlight].filter(

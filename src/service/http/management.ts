@@ -17,7 +17,7 @@ export interface ManagementNeeds extends BaseNeeds {
   readonly hosts: readonly string[]
   readonly document: ApiDocument
   readonly startup: Readiness
-  /** A fault that must not end the process, as a failing probe would. */
+  /** A fault that is reported without failing the probe, which would end the process. */
   readonly startupWarning: () => string | null
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
   /** Adds the administrators' page; null without one. */
@@ -26,7 +26,7 @@ export interface ManagementNeeds extends BaseNeeds {
 
 const config = { access: 'open', returnsPersonalData: false } as const
 const COMPRESSED_BYTES_MIN = 1_024
-/** A reading takes milliseconds, also for clients that have left: a burst shares one. */
+/** Requests in a burst share one reading, which takes milliseconds even for clients that have left. */
 const METRICS_SHARED = { validMs: 0, deadlineMs: 10_000 }
 
 /**

@@ -16,7 +16,7 @@ import type { HttpApp } from './server/base.ts'
 
 const PROBLEM_REF = { $ref: '#/components/schemas/Problem' }
 
-/** Zod leaves out defaults and examples of a transformed text. Those in `meta` are of the text that a client writes. */
+/** Zod omits defaults and examples of transformed texts. Those in `meta` belong to the text that a client sends. */
 const toJsonSchema = createJsonSchemaTransform({
   zodToJsonConfig: {
     override: ({ zodSchema, jsonSchema }) => {

@@ -73,7 +73,7 @@ async function requestToken(
   }
   try {
     const found = await processClientCredentialsResponse(server, { client_id: clientId }, response)
-    // Another character could end the message field that carries the token (RFC 6749, appendix A.12).
+    // Other characters could end the message field that carries the token (RFC 6749, appendix A.12).
     if (!/^[ -~]+$/.test(found.access_token)) throw new Error('"access_token" has control characters')
     return { token: found.access_token, validMs: (found.expires_in ?? UNKNOWN_VALIDITY_S) * 1_000 }
   } catch (cause) {
@@ -82,7 +82,7 @@ async function requestToken(
   }
 }
 
-/** Fetches an answer whose body fails beyond 64 kB: parsing more would stop the whole process. */
+/** Fetches an answer; its body fails beyond 64 kB, since parsing more would block the process. */
 async function fetchBounded(url: string, init: RequestInit): Promise<Response> {
   const { body, status, headers } = await undiciFetch(url, init)
   let byteCount = 0

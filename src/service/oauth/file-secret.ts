@@ -11,7 +11,7 @@ interface LoadedSecret {
   readonly usedUntilMs: number
 }
 
-/** Shares one secret among all callers until its time is over or a server refuses it. Never loads two at once. */
+/** Shares one secret among all callers until it expires or a server refuses it. Never loads two at once. */
 export function cached(load: () => Promise<LoadedSecret>, monotonicMs: () => number) {
   let known: LoadedSecret | null = null
   let loading: Promise<LoadedSecret> | null = null
@@ -40,7 +40,7 @@ export function createFileSecret(file: string, variable: string, monotonicMs: ()
   }, monotonicMs)
 }
 
-/** A secret of the configuration: its text, or the file from which it is read each time. */
+/** A configured secret: its text, or a file that is read for each use. */
 export type Secret = { readonly text: string } | { readonly file: string }
 
 export async function resolveSecret(secret: Secret, variable: string): Promise<string> {

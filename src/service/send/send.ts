@@ -16,7 +16,7 @@ export type Senders = Readonly<Record<AddressedChannel, Sender>>
  * without one.
  */
 const DEADLINE_MS = 2_000
-/** Share of the deadline after which senders are told to stop. Afterwards they can still answer for each message. */
+/** Share of the deadline after which senders get the signal to stop. They can still answer for each message then. */
 const ABORT_SHARE = 7 / 8
 
 /**
@@ -39,7 +39,7 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
 
     async function sendGroup(channel: Channel, group: readonly OutgoingMessage[]): Promise<void> {
       if (!isAddressed(channel)) {
-        // The types exclude an unknown channel; if one came all the same, nothing may count as sent.
+        // The types exclude an unknown channel. If there is one nevertheless, nothing may count as sent.
         const delivery = isChannel(channel)
           ? NO_SENDER
           : toDelivery(channel, { answer: 'refused', error: `no sender for ${channel}` })

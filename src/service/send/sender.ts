@@ -1,6 +1,6 @@
 import type { Answer, Query } from '../decide/attempt/delivery.ts'
 
-/** One message for one address. With the key, `eventId/n`, a transport recognises a message that it already has. */
+/** One message for one address. By the key, `eventId/n`, a transport recognises a duplicate. */
 export interface TransportMessage {
   readonly idempotencyKey: string
   readonly to: string
@@ -17,7 +17,7 @@ export interface HandOver {
 
 /** See README.md for the contract. */
 export interface Sender {
-  /** True if it only records messages; `doctor` says so. */
+  /** True if it only records messages; `doctor` reports this. */
   readonly isPlaceholder?: true
   /** Maximum number of messages in one call. */
   readonly countMax: number

@@ -98,7 +98,7 @@ const ALL: Readonly<Record<string, readonly (readonly [error: Error, remedy: str
     [coded('ECONNRESET'), 'POLICY_ADMIN_URL to its https'],
     [coded('UND_ERR_SOCKET'), 'look into its log'],
     [coded('HTTP_401'), 'POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL'],
-    [coded('HTTP_403'), 'let this credential read parties'],
+    [coded('HTTP_403'), 'POLICY_ADMIN_SCOPE'],
   ],
   broker: [
     [

@@ -10,10 +10,10 @@ const PAUSE_MS = 6_000
 const TRUST_MAX_MS = 5 * 60_000
 /** Early enough for the response to arrive within that time. */
 const REFRESH_INTERVAL_MS = TRUST_MAX_MS - 60_000
-/** Maximum age of known keys while the provider does not answer: beyond it, a withdrawn key would go unnoticed. */
+/** Maximum age of known keys while the provider does not answer, to limit the use of a withdrawn key. */
 const KEPT_MAX_MS = 24 * 60 * 60_000
 const SET_BYTES_MAX = 1024 * 1024
-/** A name for the nth key with the same id and algorithm: nothing is fetched from it. get-jwks would add a missing slash. */
+/** An invented URL for the nth key with the same id and algorithm; nothing is fetched from it. get-jwks would add a missing slash. */
 const nameNth = (n: number) => `https://localhost/${n}/`
 /** Entries never expire: a set is replaced as a whole. */
 const FOREVER_MS = Number.MAX_SAFE_INTEGER

@@ -18,7 +18,7 @@ export type Access = 'open' | 'token' | 'party' | 'admin' | 'operator'
 declare module 'fastify' {
   interface FastifyContextConfig {
     access: Access
-    /** Its answer says something about a member that the request does not: each is logged, and an operator needs the right to read, too. */
+    /** True if the answer reveals something about a member. Each such answer is logged, and an operator needs the right to read, too. */
     returnsPersonalData: boolean
   }
 }
@@ -46,9 +46,9 @@ export function partyInPath({ params }: FastifyRequest): string | undefined {
 }
 
 /**
- * Throws a 403 that names the missing right, unless the request's token has the right that its route needs: an administrator's,
- * or that of the party in the path to its own preferences. A null scope requires none. `config` differs from the route's where the body
- * decides what the answer tells.
+ * Throws a 403 that names the missing right, unless the request's token has the right that its route needs: an administrator's, or
+ * that of the party in the path to its own preferences. A null scope requires none. `config` differs from the route's where the
+ * body determines what the answer reveals.
  */
 export function requireRight(
   request: FastifyRequest,
@@ -98,7 +98,7 @@ export interface AskRules {
   readonly isLoopback: boolean
 }
 
-/** Refuses whoever may not ask, on every route for operators. Call it before routes are added. */
+/** Refuses unauthorised requests on every route for operators. Call it before routes are added. */
 export function requireAsker(app: HttpApp, rules: AskRules): void {
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.access !== 'operator') return
@@ -113,7 +113,7 @@ export function requireAsker(app: HttpApp, rules: AskRules): void {
   })
 }
 
-/** Why a request may not ask the service to do something, or null. */
+/** The reason why a request may not ask the service to act, or null. */
 export function findAskRefusal(
   { user }: Pick<FastifyRequest, 'user'>,
   { tokens, isLoopback }: AskRules,
@@ -139,7 +139,7 @@ function refusalFor(reason: string, disagreements: Refusal['disagreements'] = []
 
 const ELSEWHERE = 'The request comes from a page of another origin.'
 
-/** True if a browser says that another page made the request. */
+/** True if, by its headers, another page made the request. */
 function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site']
   return site !== undefined && site !== 'same-origin' && site !== 'none'

@@ -36,13 +36,13 @@ const jwk = z.looseObject({
     .array(z.string())
     .refine((operations) => operations.includes('verify'))
     .optional(),
-  // Every reader of the set could sign with the private half.
+  // Anyone who reads the set could sign with the private key.
   d: z.undefined().optional(),
 })
 
 /**
- * Converts a JSON Web Key (RFC 7517). Null if it must not verify signatures: meant for another use, secret (`oct`), not supported
- * by Node, or too weak.
+ * Converts a JSON Web Key (RFC 7517). Null if it must not verify signatures: it is for another use, secret (`oct`), unsupported by
+ * Node, or too weak.
  */
 export function parseSigningKey(found: unknown): SigningKey | null {
   try {

@@ -12,7 +12,7 @@ const SHOWN_LENGTH_MAX = 200
 const DEPTH_MAX = 4
 const CLOCKS = 'the clocks of this machine and of the identity provider'
 
-/** One reason to refuse a token: a value of it, bounded in length, beside the value that a variable asks for. */
+/** One reason to refuse a token: its value, cut to a maximum length, and the value that a variable requires. */
 export interface Disagreement {
   readonly claim: string
   readonly found: string
@@ -21,13 +21,13 @@ export interface Disagreement {
   readonly variable: string
 }
 
-/** Why a token was refused; only for operators. */
+/** The reasons why a token was refused, for operators only. */
 export interface Refusal {
   readonly reason: string
   readonly disagreements: readonly Disagreement[]
 }
 
-/** True if a token comes from so far in the future that this machine's clock is behind: it would let expired tokens in, too. */
+/** True if a token was issued so far in the future that this machine's clock must be slow; it would accept expired tokens, too. */
 export function isFromFuture(iat: number, wallMs: number): boolean {
   return iat * 1_000 - ISSUED_TOLERANCE_MS > wallMs
 }
@@ -56,7 +56,7 @@ export function findDisagreements(
   return found
 }
 
-/** The disagreement about a right that a valid token lacks, with the place where the token has it, if there is one. */
+/** The disagreement about a right that a valid token lacks, with the place where the token has it, if any. */
 export function lackOfRight(
   claims: object,
   { adminClaim }: Pick<TokenRules, 'adminClaim'>,
@@ -72,7 +72,7 @@ export function lackOfRight(
   }
 }
 
-/** The disagreement about the party that a valid token does not name, with the place where the token names it, if there is one. */
+/** The disagreement about the party that a valid token does not name, with the place where the token names it, if any. */
 export function lackOfParty(claims: object, partyClaim: string, partyLocator: string): Disagreement {
   const value = valueAt(claims, [partyClaim])
   const wanted = `${show(partyLocator)}, the party of the request`
@@ -119,7 +119,7 @@ function findWord(value: unknown, word: string, path: readonly string[] = []): s
   return null
 }
 
-/** A part of a token that nobody has verified. */
+/** An unverified part of a token. */
 function decode(part = ''): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString())

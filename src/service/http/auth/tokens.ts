@@ -48,7 +48,7 @@ export function readSubject(request: FastifyRequest): string | null {
   return request.user?.sub ?? null
 }
 
-/** How tokens are validated. Both listeners share the key set: the identity provider gets the requests of one. */
+/** The settings of token validation. Both listeners share the key set, to halve the requests to the identity provider. */
 export interface Tokens extends TokenRules {
   readonly keySet: KeySet
 }
@@ -149,7 +149,7 @@ function isCanonical(segment: string): boolean {
   return Buffer.from(segment, 'base64url').toString('base64url') === segment
 }
 
-/** Any other error is the token's fault, and may come from deep inside a library. */
+/** Treats any other error as the token's fault, wherever a library throws it. */
 function toTokenProblem(error: unknown, listDisagreements: () => readonly Disagreement[]): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
@@ -182,7 +182,7 @@ interface More {
   readonly disagreements?: readonly Disagreement[]
 }
 
-/** Tells the client little, and nothing that it sent; the reason goes to the log. */
+/** Reveals little to the client and repeats nothing that it sent; the log has the reason. */
 function invalidToken(
   reason: string,
   { detail = 'The token is not valid.', disagreements = [] }: More = {},

@@ -30,7 +30,7 @@ export const identifier = text(IDENTIFIER_LENGTH_MAX, NOT_ONCE)
 /** A time as stored and shown: in UTC with microseconds, so that times compare as texts. */
 export const time = z.iso.datetime({ precision: 6 })
 
-/** A time in a response. Rows written by hand may have one that is no such date, and is shown as PostgreSQL writes it. */
+/** A time in a response. A manually written row may hold a time outside this format, which is shown as PostgreSQL writes it. */
 export const shownTime = z.string().meta({
   format: 'date-time',
   description:
@@ -67,7 +67,7 @@ export const since = z
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Makes an app take JSON, and nothing else. */
+/** Makes an app accept JSON alone. */
 export function acceptJson(app: HttpApp): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>

@@ -27,7 +27,7 @@ export const limit = z
     description: 'Items of a page',
   })
 
-/** The service makes none longer: a position has at most 255 characters, each at most six as JSON. */
+/** No cursor of the service is longer: a position has at most 255 characters, each at most six as JSON. */
 const CURSOR_LENGTH_MAX = 4_096
 
 /**
@@ -44,7 +44,7 @@ export function cursors<Position>(kind: string, position: z.ZodType<Position>) {
   }
   return {
     encode,
-    /** The page as its client gets it. */
+    /** The page as sent to the client. */
     toPage: <Item>({ items, next }: ListPage<Item, Position>) => ({
       items: [...items],
       nextCursor: next === null ? null : encode(next),

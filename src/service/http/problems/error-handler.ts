@@ -8,15 +8,12 @@ const FAULTS_MAX = 20
 const BODY_FAULTS_MAX = 250
 const RETRY_AFTER_S = 5
 
-/**
- * Answers any error with a problem. `isUnavailable` is true for an outage (503), such as a database that is down, and false for a
- * bug (500).
- */
+/** Answers any error with a problem. `isUnavailable` is true for an outage (503), such as of the database, and false for a bug (500). */
 export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const problem = isSlowBody(error, request) ? slowBody(error) : toProblem(error, isUnavailable)
     if (error.name === 'AbortError' && reply.raw.destroyed) request.log.debug('the client left')
-    // A problem without a cause is a normal response: a failing readiness probe is not worth a log line.
+    // A problem without a cause, such as a failing readiness probe, is a normal response and needs no log line.
     else if (PROBLEMS[problem.code].status >= 500 && problem.cause !== undefined) {
       const level = problem.code === 'internal' ? 'error' : 'warn'
       const { method, routeOptions } = request
@@ -49,7 +46,7 @@ export function routerErrorHandler(_error: FastifyError, _request: unknown, repl
   sendProblem(reply as FastifyReply, new ProblemError('invalid-request', { detail }))
 }
 
-/** True if the handler timed out before the body arrived: the client is slow, not the service. */
+/** True if the handler timed out before the body arrived, because of a slow client. */
 function isSlowBody({ code }: FastifyError, { raw }: FastifyRequest): boolean {
   return code === 'FST_ERR_HANDLER_TIMEOUT' && !raw.complete
 }

@@ -56,7 +56,7 @@ export class ProblemError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ProblemCode, { detail, errors, headers = {}, cause }: ProblemOptions = {}) {
-    // An answer is no fault of the program: nobody reads its stack, which costs more than to find the route.
+    // Without a stack: nobody reads it, and it costs more than finding the route.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(detail ?? PROBLEMS[code].title, { cause })

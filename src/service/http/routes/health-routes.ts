@@ -3,7 +3,7 @@ import { unavailable } from '../problems/error-handler.ts'
 import { problemBody } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
 
-/** Resolves to null, or to the reason with its remedy, which anyone may read. */
+/** Resolves to null, or to a public reason with its remedy. */
 export type Readiness = () => Promise<string | null>
 
 /** `GET /healthz`: the process is alive. `GET /readyz`: the database answers, too. */

@@ -23,8 +23,8 @@ export interface PreferencesStore {
   list: (page: PageRequest<string>, signal: AbortSignal) => Promise<ListPage<PartyPreferences, string>>
   get: (partyLocator: string) => Promise<StoredPreferences | null>
   /**
-   * Creates or replaces preferences. The history records who made the change, and whether it was the party. Resolves to the
-   * stored preferences; null: too much was changed in the last day.
+   * Creates or replaces preferences. The history records the author of the change, and whether it was the party. Resolves to the
+   * stored preferences, or to null after too many changes in one day.
    */
   put: (
     partyLocator: string,
@@ -38,7 +38,7 @@ export interface PreferencesStore {
 const EMAIL_LENGTH_MAX = 320
 const PHONE_LENGTH_MAX = 64
 const OPTED_OUT_COUNT_MAX = 200
-/** Until some of the changes of a day are older. */
+/** By then some changes of the last day have expired. */
 const RETRY_AFTER_S = 3_600
 
 /** The path parameter that names a party. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { HttpApp } from '../server/base.ts'
 
-/** Time for which the rest of a body is discarded: a client that is still writing would lose the answer to a reset. */
+/** Time for which the rest of a body is discarded. A reset would lose the answer of a client that is still writing. */
 const DRAIN_MS = 2_000
 
 const schema = {

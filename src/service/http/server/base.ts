@@ -122,7 +122,7 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): 
   return app
 }
 
-/** The variable of the listener that serves a path. Probes and Prometheus often ask the other one. */
+/** The variable of the listener that serves a path. Probes and Prometheus are often sent to the wrong port. */
 const PORTS = new Map([
   ['/healthz', 'PORT'],
   ['/readyz', 'PORT'],
@@ -134,11 +134,11 @@ function notFound(request: FastifyRequest): ProblemError {
   const port = PORTS.get(request.url)
   if (port === undefined) return new ProblemError('not-found')
   const detail = `${request.url} is served at ${port}, not here.`
-  request.log.warn(`a probe asks the wrong listener: ${detail}`)
+  request.log.warn(`probe sent to the wrong port: ${detail}`)
   return new ProblemError('not-found', { detail })
 }
 
-/** Drops the result of a handler whose request was answered without it, as after its timeout: Fastify would try a second answer. */
+/** Drops a handler's result if its request was already answered, for example after a timeout: Fastify would send a second answer. */
 function dropLateResult(handler: RouteHandlerMethod): RouteHandlerMethod {
   return async function handleUntilAnswered(request, reply) {
     try {
@@ -157,7 +157,7 @@ function headerBytes({ url = '', rawHeaders, headers: { authorization = '' } }: 
   return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length - authorization.length)
 }
 
-/** How often a header was sent: of two `Host` or `Authorization` headers, Node silently drops the second. */
+/** How often a header was sent. Of two `Host` or `Authorization` headers, Node silently drops the second. */
 export function headerCount({ rawHeaders }: IncomingMessage, header: string): number {
   return rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === header).length
 }

@@ -5,8 +5,8 @@ import type { HttpApp } from './base.ts'
 const PAGING: readonly string[] = ['limit', 'cursor']
 
 /**
- * Logs every answer that tells of members at level info, as an audit trail: the token's subject, the route's pattern, the party or
- * the filters, and the number of rows returned. Refused requests read nothing.
+ * Logs every answer with members' data at level info, as an audit trail: the token's subject, the route's pattern, the party or the
+ * filters, and the number of rows returned. Refused requests read nothing.
  */
 export function logReads(app: HttpApp): void {
   app.addHook('preSerialization', async (request, reply, payload) => {
@@ -19,7 +19,7 @@ export function logReads(app: HttpApp): void {
   })
 }
 
-/** Logs an answer that tells of members where `logReads` does not see it. */
+/** Logs an answer with members' data that `logReads` does not see. */
 export function logRead(
   request: FastifyRequest,
   asked: unknown,

@@ -2,8 +2,8 @@ import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from './base.ts'
 
 /**
- * Answers a method that a known path lacks with 405 and `Allow`; Fastify itself would answer 404. Watches the routes added to
- * `app` from now on; register the returned plugin after the last of them.
+ * Answers an unknown method of a known path with 405 and `Allow`, instead of Fastify's 404. Watches the routes added to `app` from
+ * now on; register the returned plugin after the last of them.
  */
 export function otherMethods(app: HttpApp): (scope: HttpApp) => Promise<void> {
   const methodsByPath = new Map<string, Set<string>>()

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { ProblemError } from '../problems/problem.ts'
 
-/** Maximum number of requests of a party that wait, and of all parties. Their bodies are in memory while they wait. */
+/** Maximum number of waiting requests, of one party and of all. Their bodies are in memory while they wait. */
 const WAITING_OF_PARTY_MAX = 64
 const WAITING_MAX = 256
 /** Maximum time that a request waits. With the time that its handler may take, it is answered before its socket counts as idle. */
 const WAIT_MAX_MS = 10_000
 
-/** Lets the requests of a party in one by one, in the order of their arrival: a burst of one holds up no other. */
+/** Admits the requests of a party one by one, in the order of arrival. A burst of one party delays no other party. */
 export function createTurns(retryAfterS: number) {
   /** The first of each queue is in progress. */
   const queues = new Map<string, (() => void)[]>()

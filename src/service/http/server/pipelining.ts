@@ -12,7 +12,7 @@ function isFull(socket: Socket): boolean {
   return (unanswered.get(socket)?.size ?? 0) >= UNANSWERED_COUNT_MAX
 }
 
-/** Calls back, once for a connection, when all requests that arrived whole are answered, or at once. */
+/** Calls back once per connection, as soon as all complete requests are answered. */
 export function whenAnswered(socket: Socket, done: () => void): void {
   const isWaiting = () => [...(unanswered.get(socket) ?? [])].some(({ complete }) => complete)
   if (!isWaiting()) done()
@@ -20,14 +20,14 @@ export function whenAnswered(socket: Socket, done: () => void): void {
     socket.on(ANSWERED, () => {
       if (isWaiting()) return
       socket.removeAllListeners(ANSWERED)
-      // Node has to take the answer off the connection.
+      // Node must first detach the answer from the connection.
       process.nextTick(done)
     })
 }
 
 /**
- * Node parses all requests of a chunk of 64 kB, some 2,400, before it answers one; only an upgrade ends that. So one request too
- * many poses as an upgrade, which `closeOnceAnswered` handles.
+ * Node parses all requests of a 64 kB chunk, some 2,400, before it answers one; only an upgrade stops it. So the first request
+ * beyond the limit poses as an upgrade, which `closeOnceAnswered` handles.
  */
 class BoundedRequest extends IncomingMessage {
   constructor(socket: Socket) {
@@ -52,7 +52,7 @@ class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Re
   }
 }
 
-/** Requests that ask for an upgrade, which is ignored. Node drops the bytes behind one in its chunk: the client must send them again. */
+/** Requests for an upgrade, which is ignored. Node drops the bytes after one in its chunk: the client must send them again. */
 const upgrading = new WeakSet<IncomingMessage>()
 
 /** Ends the parsing of a connection with too many unanswered requests. */
@@ -71,9 +71,9 @@ const CLOSE_MS_MAX = 2_000
 
 /** Closes a connection once the requests before the one too many are answered. For the event `upgrade` of a server. */
 export function closeOnceAnswered(_request: IncomingMessage, socket: Socket): void {
-  // Node has taken its own listeners off.
+  // Node has removed its own listeners.
   socket.on('error', () => {})
-  // Bytes that nobody reads would reset the connection, and its answers with it.
+  // Unread bytes would reset the connection and lose its answers.
   socket.resume()
   whenAnswered(socket, () => {
     socket.end()
