@@ -12,7 +12,7 @@ export interface BatchHeader {
   readonly appendTimestampMs: bigint | null
   readonly codec: number
   readonly isTransactional: boolean
-  /** True if the batch's record ends a transaction and is no message. */
+  /** True if the batch's record is a transaction marker, not a message. */
   readonly isControl: boolean
   readonly producerId: bigint
   readonly recordCount: number
@@ -56,9 +56,9 @@ export function isIntact(batch: Buffer): boolean {
 }
 
 /**
- * Returns the header of a batch. Throws `MalformedBatch` if it cannot be decoded, or if its offsets overlap those before or after it;
- * only the first batch may begin before `from`. The checksum does not cover the first offset: a batch with a damaged one would be
- * taken for one already read, or for a later one and the messages before it for compacted.
+ * Returns the header of a batch. Throws `MalformedBatch` if it cannot be decoded, or if its offsets overlap those before or after
+ * it; only the first batch may begin before `from`. The checksum does not cover the first offset. A batch with a damaged one could
+ * pass as already read, or as a later batch after compacted messages.
  */
 export function requireInOrder(
   batch: Buffer,
@@ -77,8 +77,8 @@ export function requireInOrder(
 }
 
 /**
- * Finds the first intact batch whose first offset is wanted, or null. Checks every byte, since the length of a damaged batch may
- * be damaged too.
+ * Returns the first intact batch with a wanted first offset, or null. Checks every byte, since the length of a damaged batch may be
+ * wrong too.
  */
 export function findIntact(
   bytes: Buffer,
@@ -95,8 +95,8 @@ export function findIntact(
 }
 
 /**
- * The bytes from the intact batch at this offset on, if another comes before it: brokers send a damaged batch for every offset
- * that its header claims, including those of later batches. Otherwise all bytes.
+ * The bytes from the intact batch at this offset on, if another precedes it; otherwise all bytes. Brokers send a damaged batch for
+ * every offset that its header claims, even those of later batches.
  */
 export function afterDamage(bytes: Buffer, from: bigint): Buffer {
   const [first] = splitBatches(bytes)

@@ -28,8 +28,8 @@ export interface RecordSet {
 const YIELD_COUNT_MAX = 250
 
 /**
- * The record set of these bytes, whose last batch may be cut off. Null if even the first is incomplete. A set ends with the first
- * batch that has an invalid header: reading that batch throws.
+ * The record set of these bytes, whose last batch may be cut off; null if even the first is incomplete. The set ends with the first
+ * batch whose header is invalid; reading that batch throws.
  */
 export function findRecordSet(
   bytes: Buffer,
@@ -44,7 +44,7 @@ export function findRecordSet(
     const offsets = readOffsets(batch)
     if (offsets === null)
       return { firstOffset, lastOffset: lastOffset + 1n, firstTimestampMs, bytes, aborted }
-    // Only the next batch can tell a gap from a damaged offset: the next fetch has both.
+    // Only the next batch distinguishes a gap from a damaged offset. The next fetch has both.
     const isLast = index === batches.length - 1
     if (isLast && lastOffset >= firstOffset && offsets.first > lastOffset + 1n) break
     end += batch.length
@@ -131,9 +131,7 @@ function bytesOfNext({ bytes, at }: Cursor): number {
   return lengthBytes + length
 }
 
-/**
- * True if the broker has a record at this offset that never was a message: the end of a transaction, or a part of an aborted one.
- */
+/** True if the broker's record at this offset never was a message: a transaction marker, or part of an aborted transaction. */
 export function holdsNoMessageAt({ bytes, firstOffset, aborted }: RecordSet, offset: bigint): boolean {
   const [batch] = splitBatches(bytes)
   if (batch === undefined || firstOffset !== offset) return false

@@ -5,7 +5,7 @@ import type { BatchHeader } from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { MalformedBatch } from './unreadable.ts'
 
-/** A message with its time, which the producer or the broker sets, as configured for the topic. */
+/** A message with its time, set by the producer or the broker, as the topic is configured. */
 export interface FetchedMessage extends Message {
   readonly timestampMs: bigint
 }
@@ -44,7 +44,7 @@ function readHeaders(cursor: Cursor): Message['headers'] {
   return headers
 }
 
-/** The time tells equal messages apart. Compaction and retention change nothing that is hashed. */
+/** The time distinguishes equal messages. Compaction and retention change nothing that is hashed. */
 export function takeFingerprint({ offset, timestampMs, key, value }: Message): Fingerprint {
   const hash = createHash('sha256').update(
     `${timestampMs} ${key?.length ?? 'null'} ${value?.length ?? 'null'} `,

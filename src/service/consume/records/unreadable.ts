@@ -1,6 +1,6 @@
 export type UnreadableReason = 'damaged' | 'too-large' | 'undecodable'
 
-/** A record batch that cannot be read, however often it is fetched. */
+/** A record batch that no fetch can make readable. */
 export class UnreadableBatch extends Error {
   readonly reason: UnreadableReason
   /** The offsets in the batch's header, which may be damaged too. */
@@ -14,7 +14,7 @@ export class UnreadableBatch extends Error {
   }
 }
 
-/** The error for a fetch without a whole batch. Brokers send at least one batch or nothing, so its length is damaged. */
+/** The error for a fetch without a whole batch. Brokers send at least one whole batch or nothing, so the length is damaged. */
 export function withoutEnd(from: bigint): UnreadableBatch {
   return new UnreadableBatch('damaged', 'its length is not valid', { first: from, last: from })
 }

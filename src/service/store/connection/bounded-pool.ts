@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, ConnectionError, type DatabasePool } from 'slonik'
 
-/** @internal The methods of a pool, connection or transaction that run one statement. */
+/** @internal Methods of a pool, connection or transaction that run one statement. */
 export const QUERY_METHODS = [
   'any',
   'anyFirst',
@@ -11,12 +11,12 @@ export const QUERY_METHODS = [
   'query',
 ] as const satisfies readonly (keyof CommonQueryMethods)[]
 
-/** Longer than any statement may take: a caller gives up only if all connections stay busy. */
+/** Longer than any statement may take, so that a caller gives up only if all connections stay busy. */
 const WAIT_MS_MAX = 20_000
 
 /**
- * Lets at most `connectionCountMax` callers into the pool; the others wait here, each for at most 20 s, and then reject with a
- * ConnectionError. Slonik's own queue stays empty: it loses its waiters if all connections are destroyed while the server hangs.
+ * Admits at most `connectionCountMax` callers to the pool; others wait here for at most 20 s, then reject with a ConnectionError.
+ * Slonik's own queue stays empty: it loses its waiters if all connections are destroyed while the server hangs.
  */
 export function boundedPool(
   pool: DatabasePool,
@@ -41,7 +41,7 @@ export function boundedPool(
     })
   }
 
-  /** A slot that ends with a waiter passes to it. */
+  /** A freed slot passes to the next waiter. */
   async function inSlot<Result>(work: () => Promise<Result>): Promise<Result> {
     if (freeCount > 0) freeCount--
     else await turn()

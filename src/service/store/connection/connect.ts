@@ -35,8 +35,8 @@ export interface ConnectOptions {
 const CONNECT_MS_MAX = 5_000
 
 /**
- * Opens a transaction with these settings, whatever the session has, in one round trip. Not by a query: after one the isolation
- * level could no longer be changed.
+ * Opens a transaction with these settings, whatever the session's are, in one round trip. Not by a query: the isolation level could
+ * no longer be changed after it.
  */
 export function startTransaction(settings: Settings): string {
   const each = Object.entries(settings).map(([name, value]) => {
@@ -47,12 +47,12 @@ export function startTransaction(settings: Settings): string {
 }
 
 /**
- * Returns a function that connects to the database, or to the first of several hosts that accepts writes, and sets the settings
- * for the session. If they do not hold, a pooler is in between, and each transaction sets them. Rejects if that fails.
+ * Returns a function that connects to the database, or to the first of several hosts that accepts writes, and applies the settings
+ * to the session. If they do not hold, there is a pooler, and each transaction sets them. Rejects if that fails.
  */
 export function createConnector(options: ConnectOptions): () => Promise<Session> {
   const urls = databaseUrls(options.databaseUrl)
-  /** The settings to send at start-up: after a refusal, the next ones. */
+  /** Settings to send at start-up; after a refusal, the next ones are tried. */
   const startUps: readonly Settings[] = [
     ...(options.optionalSettings === undefined ? [] : [{ ...options.settings, ...options.optionalSettings }]),
     options.settings,
@@ -119,8 +119,8 @@ async function open(url: string, options: ConnectOptions, startUp: Settings): Pr
 }
 
 /**
- * True if an error before the connection was ready may be about a setting, whatever the server or proxy calls it: it answered, but
- * not about the user, the database, resources or shutdown.
+ * True if an error during start-up may be about a setting, whatever its code: a server or proxy sent it, and it is not about the
+ * user, the database, resources or shutdown.
  */
 function mayRefuseSettings(error: unknown): boolean {
   const state = sqlState(error)
@@ -177,7 +177,7 @@ async function passwordIn(path: string): Promise<string> {
   return password
 }
 
-/** A pooler in between gave the transaction other settings than it was opened with. */
+/** A pooler gave the transaction other settings than it was opened with. */
 class LackedSettings extends Error {}
 
 /**
@@ -213,7 +213,7 @@ async function createSession(
   const all = { ...settings, ...optionalSettings }
   const { pid, read_only, lacked } = await readState(client, all)
   const isReadOnly = read_only === 'on'
-  // A pooler invents the process id with which a client would cancel its statements.
+  // A pooler invents the process id that clients use to cancel statements.
   const { processID } = client as unknown as { readonly processID: number }
   const lackedNames = lacked.map(([name]) => name)
   if (pid === processID && lackedNames.every((name) => Object.hasOwn(optionalSettings, name)))
@@ -228,7 +228,7 @@ async function createSession(
   throw toCoded(refusal)
 }
 
-/** The error of settings that do not hold in a transaction, or null if they do. Rejects if the server is gone, or too busy. */
+/** The error if the settings do not hold in a transaction, or null. Rejects if the server is gone or too busy. */
 async function findSettingsFault(client: pg.Client, settings: Settings): Promise<unknown> {
   try {
     await client.query(startTransaction(settings))
@@ -244,7 +244,7 @@ async function findSettingsFault(client: pg.Client, settings: Settings): Promise
   }
 }
 
-/** It passes statements to different servers; PgBouncer closes the connection, too. */
+/** True if a pooler passes statements to different servers; PgBouncer then also closes the connection. */
 function isOfPooler(refusal: unknown): boolean {
   return refusal instanceof LackedSettings || sqlState(refusal) === '08P01'
 }
@@ -256,9 +256,7 @@ function toCoded(refusal: unknown): CodedError {
         `settings do not hold in transactions: ${errorMessage(refusal)}; set pool_mode of the pooler to transaction or session`,
         { cause: refusal },
       )
-    : new CodedError(
-        'SETTINGS_REFUSED',
-        `the server refuses a setting that the service relies on: ${errorMessage(refusal)}`,
-        { cause: refusal },
-      )
+    : new CodedError('SETTINGS_REFUSED', `the server refuses a required setting: ${errorMessage(refusal)}`, {
+        cause: refusal,
+      })
 }

@@ -45,7 +45,7 @@ export function createDriver(
         connect: async () => {
           session = await connect()
           session.client.on('error', (error) => {
-            // Slonik no longer listens to a connection that it has given up, and an unheard error would end the process.
+            // Slonik has no listener on a connection that it has given up, and an unhandled error would end the process.
             if (clientEventEmitter.listenerCount('error') > 0)
               clientEventEmitter.emit('error', wrapped(error))
           })
@@ -103,7 +103,7 @@ async function answer<Result>(client: pg.Client, result: Promise<Result>): Promi
   try {
     return await result
   } catch (error) {
-    // Slonik would ask the server to end the connection, and wait for its answer again.
+    // Slonik would ask the server to end the connection, and wait for another answer.
     if (classifyError(error) === 'SILENT_SERVER') client.connection.stream.destroy()
     throw wrapped(error)
   }
@@ -111,7 +111,7 @@ async function answer<Result>(client: pg.Client, result: Promise<Result>): Promi
 
 const GONE = ['SILENT_SERVER', 'TERMINATED', '57P01', '25P03']
 
-/** Slonik sends nothing more on a connection that it knows to be gone. */
+/** Makes Slonik treat the connection as gone, so that it sends nothing more. */
 function wrapped(error: unknown): Error {
   const known = error instanceof Error ? error : new Error(String(error))
   const isGone = [classifyError(known), sqlState(known)].some((code) => GONE.some((one) => one === code))
@@ -130,7 +130,7 @@ const YEAR_LENGTH = '2026'.length
 
 /**
  * Converts PostgreSQL's `2026-01-31 12:00:00.5+00` to `2026-01-31T12:00:00.500000Z`. Leaves `infinity`, years before 1 and years
- * after 9999 as they are: a row that was written by hand troubles no other.
+ * after 9999 unchanged, so that a manually written row breaks no other.
  */
 function isoTimestamp(value: string): string {
   if (!value.endsWith('+00')) {

@@ -28,25 +28,25 @@ export function isUnusable(error: unknown): boolean {
 }
 
 /**
- * SQLSTATEs that say nothing about a row: connection (08), state of the transaction (25, 3B), rollback (40), resources (53), lock
+ * SQLSTATEs that do not concern a row: connection (08), state of the transaction (25, 3B), rollback (40), resources (53), lock
  * (55P03), shutdown and cancellation (57), system (58), snapshot (72), configuration (F0), foreign server (HV), internal (XX).
  */
 const NOT_OF_A_ROW = /^(08|25|3B|40|53|55P03|57|58|72|F0|HV|XX)/
 
-/** A prepared statement or its portal is gone (26, 34) or already there (42P05), a type of it cannot be told (42P18). */
+/** A prepared statement or its portal is gone (26, 34) or exists already (42P05), or one of its types is unknown (42P18). */
 const OF_A_PLAN = /^(26|34|42P05|42P18)/
 
 /**
- * True if the error answers a plan that the session keeps, and not a row: a table was altered, or a pooler gave the session to
- * another client. Such a failed connection is closed, and the next one has no plans. A changed result type has the state of all
- * features that are not supported, so the server's routine tells it, in any language.
+ * True if the error concerns a plan kept by the session, not a row: a table was altered, or a pooler gave the session to another
+ * client. The failed connection is closed, and the next one has no plans. A changed result type shares the SQLSTATE of all
+ * unsupported features; the name of the server's routine identifies it in any language.
  */
 function answersPlan(error: unknown): boolean {
   const { code = '', routine } = serverError(error) ?? {}
   return OF_A_PLAN.test(code) || routine === 'RevalidateCachedQuery'
 }
 
-/** A trigger or a policy left out a row without an error. */
+/** A trigger or a policy discarded a row without an error. */
 export class RowDiscarded extends Error {
   constructor() {
     super('a trigger or policy of the database discards the row without an error')
@@ -54,8 +54,8 @@ export class RowDiscarded extends Error {
 }
 
 /**
- * True if the error may be about the row itself: a trigger may raise any SQLSTATE, so all count but those above. The schema can
- * be at fault too: then a known-good row is refused as well.
+ * True if the error may concern the row itself: a trigger may raise any SQLSTATE, so all others than those above count. If the
+ * schema is at fault, a known-good row is refused as well.
  */
 export function refusesData(error: unknown): boolean {
   if (error instanceof RowDiscarded) return true
@@ -69,12 +69,12 @@ export function isTransactionRollback(error: unknown): boolean {
   return state === '40001' || state === '40P01'
 }
 
-/** True if the same work can be done at once in a new transaction, on another connection. */
+/** True if the work can be repeated at once in a new transaction, on another connection. */
 export function isWorthRestart(error: unknown): boolean {
   return isTransactionRollback(error) || answersPlan(error)
 }
 
-/** True if there is already a schema, table, index, column, constraint or function of this name. */
+/** True if a schema, table, index, column, constraint or function of this name exists. */
 export function isDuplicate(error: unknown): boolean {
   return /^(42P0[67]|42701|42710|42723)$/.test(sqlState(error) ?? '')
 }
@@ -84,7 +84,7 @@ export function isLocked(error: unknown): boolean {
   return sqlState(error) === '55P03'
 }
 
-/** Errors that PostgreSQL, a pooler or pg distinguishes by words only: PgBouncer gives nearly all of its own the state 08P01. */
+/** Errors that only their message distinguishes: PgBouncer gives nearly all of its own the state 08P01. */
 const WORDS = {
   STATEMENT_POOLING: /statement pooling/i,
   SILENT_SERVER: /^Query read timeout$/,
@@ -97,7 +97,7 @@ const WORDS = {
   '53300': /no more connections|query_wait_timeout/,
 } as const satisfies Record<string, RegExp>
 
-/** The kind of an error that has no SQLSTATE of its own, or null. One of ours has a code, and may quote another error's words. */
+/** The kind of an error without an SQLSTATE of its own, or null. Our own errors have codes; their text may quote another error. */
 export function classifyError(error: unknown): keyof typeof WORDS | null {
   if (!(error instanceof Error) || error instanceof CodedError) return null
   const found = Object.entries(WORDS).find(([, words]) => words.test(error.message))

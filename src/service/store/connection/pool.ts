@@ -8,13 +8,13 @@ export interface PoolOptions {
   readonly databaseUrl: string
   /** Maximum number of connections; further work waits for one. */
   readonly connectionCountMax: number
-  /** True if the server checks every second whether the client of a long query is still connected, if it can. */
+  /** True if the server, where it can, checks every second that the client of a long query is still connected. */
   readonly endWithClient?: boolean
 }
 
 /**
- * Maximum time to wait for a statement: a server or network path that fails silently cancels nothing. Slightly longer than the
- * server's own limit, so that it applies only if the server cannot react.
+ * Maximum time to wait for a statement, since a server or network that fails silently cancels nothing. Slightly longer than the
+ * server's own limit, which it backs up.
  */
 const SILENCE_MAX_MS = 18_000
 
@@ -26,26 +26,26 @@ export const SETTINGS = {
   lock_timeout: '5s',
   statement_timeout: '15s',
   TimeZone: 'UTC',
-  // Values are written and read in these formats, whatever the database or the role is set to.
+  // Formats of values, whatever the database or the role is set to.
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   client_encoding: 'UTF8',
   bytea_output: 'hex',
-  // A number of floating point is written with all its digits.
+  // Floating-point numbers are written with all their digits.
   extra_float_digits: '1',
   array_nulls: 'on',
   standard_conforming_strings: 'on',
-  // Ours are qualified; the others belong to PostgreSQL, or to a transport or trigger.
+  // Our own names are qualified; others belong to PostgreSQL, a transport or a trigger.
   search_path: 'pg_catalog, "$user", public',
   row_security: 'on',
   default_transaction_isolation: 'read committed',
-  // Every query finds its rows by key or walks an index in its order. The other scans read all matches before the first row comes
-  // out, and the planner, which assumes independent columns, underestimates them.
+  // Every query finds its rows by key or walks an index in order. Other scans read all matches before they return a row, and the
+  // planner, which assumes independent columns, underestimates their cost.
   enable_bitmapscan: 'off',
   enable_seqscan: 'off',
 }
 
-/** Settings of a pool that ends with its clients. PostgreSQL refuses this one on some systems: a query without a client then runs on. */
+/** Ends the queries of clients that are gone. On some systems PostgreSQL refuses the setting, and such queries run to their end. */
 export const OPTIONAL_SETTINGS = { client_connection_check_interval: '1s' }
 
 /**
@@ -67,12 +67,12 @@ export async function openPool({
     }),
     maxPoolSize: connectionCountMax,
     connectionRetryLimit: 0,
-    // Less than SILENCE_MAX_MS: if a network path fails, at most one attempt is lost to its idle connections.
+    // Less than SILENCE_MAX_MS, so that a failed network path costs at most one attempt on idle connections.
     idleTimeout: 10_000,
     // After a deadlock or serialization failure the batch starts again from its look-ups, not from the handler.
     transactionRetryLimit: 0,
     queryRetryLimit: 0,
-    // No session state is ever set, so a release needs no round trip.
+    // Sessions have no state to reset, so a release needs no round trip.
     resetConnection: async () => {},
     interceptors: [validateRows],
   })

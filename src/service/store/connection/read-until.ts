@@ -11,7 +11,7 @@ export async function readUntil<Result>(
 ): Promise<Result> {
   const gone = rejectOnAbort(signal)
   const result = await pool.connect(async (connection) =>
-    // A handler that throws costs the connection, and this one is unused.
+    // A handler that throws would cost this unused connection.
     signal.aborted ? null : { value: await Promise.race([read(connection), gone]) },
   )
   return result === null ? gone : result.value

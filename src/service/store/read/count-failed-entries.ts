@@ -3,13 +3,13 @@ import { z } from 'zod'
 import type { FailedRows } from '../../model/backlog.ts'
 import type { GivenUpLimits } from '../sql/given-up.ts'
 
-/** Limits of the cost: an old row is counted by its key, a younger one is read for its attempts, each from a page of its own at worst. */
+/** Limits of the cost. Old rows are counted by key; younger ones are read for their attempts, at worst each from a page of its own. */
 const OLD_COUNT_MAX = 100_000
 const READ_COUNT_MAX = 10_000
 
 const counts = z.object({ waiting: z.number(), givenUp: z.number(), expired: z.number() })
 
-/** Counts failed rows, each kind by itself and from the newest on: up to 100,000 old ones, and 10,000 of the others. */
+/** Counts failed rows of each kind, newest first: up to 100,000 old ones, and 10,000 others. */
 export function countFailedEntries(pool: DatabasePool, limits: GivenUpLimits): Promise<FailedRows> {
   return pool.one(failedCountsQuery(limits))
 }

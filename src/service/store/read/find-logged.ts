@@ -12,9 +12,9 @@ const logged = z.object({
 })
 
 /**
- * Finds the rows of events of partitions, and, for each partition in order, the prunings that may have removed rows of it. One
- * statement reads both, so that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts
- * as processed to its end: the topic may have been recreated from a copy, with more partitions.
+ * Finds the rows of partitions' events and, for each partition in order, the prunings that may have deleted its rows. One statement
+ * reads both, so that it sees either a row or its pruning. In a topic with a pruning, a partition without one counts as processed
+ * to its end: the topic may have been recreated from a copy, with more partitions.
  */
 export async function findLogged(
   pool: DatabasePool,

@@ -2,25 +2,25 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { isoTime } from '../sql/columns.ts'
 
-/** Fewer messages of a type are nothing to stop. */
+/** Fewer messages of a type are no surge. */
 const SURGE_COUNT_MIN = 500
-/** Times the most of the other days. */
+/** Factor over the maximum of the other days. */
 const SURGE_FACTOR = 3
 const DAYS = 7
-/** Bounds what is read. Where an hour has more, the time of the newest is compared with the same minutes of the other days. */
+/** Limits the rows read. If an hour has more, only the minutes of the newest rows are compared with those of the other days. */
 const ROW_COUNT_MAX = 50_000
 
 const surge = z.object({
   eventType: z.string(),
   count: z.int(),
-  /** The most at the same time of one of the last seven days. */
+  /** The maximum at the same time in the last seven days. */
   usual: z.int(),
   /** The beginning of the time compared, ISO 8601. */
   from: z.string(),
 })
 export type Surge = Readonly<z.infer<typeof surge>>
 
-/** Event types of which far more was sent within the last hour than at the same time of the last seven days, most first. */
+/** Event types with far more messages sent in the last hour than at the same time of the last seven days, largest first. */
 export function findSurges(
   connection: CommonQueryMethods,
   rowCountMax = ROW_COUNT_MAX,

@@ -67,7 +67,7 @@ function logEntryQuery(limits: GivenUpLimits, locator: string) {
 function nextRetry(limits: GivenUpLimits) {
   const interval = sql.fragment`${RETRY_INTERVAL_MS}::float8 * interval '1 millisecond'`
   const at = sql.fragment`coalesce(last_attempt_at, created_at) + ${interval}`
-  // The reader is never told a time that has passed.
+  // The reader never sees a time in the past.
   const told = sql.fragment`greatest(${at}, now() + ${interval} / 2)`
   return sql.fragment`CASE WHEN ${isToBeRetried(limits)} THEN json_build_object(
       'at', ${isoTime(told)}, 'isOverdue', ${at} + ${interval} < now()
@@ -78,12 +78,12 @@ function nextRetry(limits: GivenUpLimits) {
 const OUTER_SPACES =
   '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
 
-/** As `foldEventType`, to tell since when; the decision itself was made by that function. */
+/** Folds like `foldEventType`, which made the decision itself. */
 function folded(eventType: ReturnType<typeof sql.fragment>) {
   return sql.fragment`lower(btrim(${eventType}, ${OUTER_SPACES}))`
 }
 
-/** True if preferences in JSON opt out of a decision's event type. Another version may have stored anything but a list. */
+/** True if preferences in JSON opt out of a decision's event type. Another version may have stored something other than a list. */
 function optsOut(preferences: ReturnType<typeof sql.fragment>) {
   return sql.fragment`EXISTS (
                 SELECT FROM jsonb_path_query(${preferences}, 'lax $.optedOutEvents[*]') AS opt_out_name (name)
@@ -92,8 +92,8 @@ function optsOut(preferences: ReturnType<typeof sql.fragment>) {
 }
 
 /**
- * Time since which the party was opted out of a decision's event type without a break; null if it was not. For a row `decision`
- * and the change of preferences `change` that it followed.
+ * Start of the party's unbroken opt-out of a decision's event type, or null. Needs a row `decision` and the change of preferences
+ * `change` before it.
  */
 const OPTED_OUT_SINCE = sql.fragment`CASE WHEN ${optsOut(sql.fragment`change.after`)} THEN (
               SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}

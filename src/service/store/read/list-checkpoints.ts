@@ -27,8 +27,8 @@ export async function readCheckpointOffsets(
 const locked = z.object({ topic: z.string(), partition: z.number(), offset: z.bigint() })
 
 /**
- * The checkpoints of these topics that another transaction has locked. Briefly locks the others. Its own commit waits for no
- * standby: a standby that is gone may be the reason of the locks.
+ * Checkpoints of these topics that another transaction has locked. Briefly locks the others. Its own commit waits for no standby,
+ * since a missing standby may cause the locks.
  */
 export function listLockedCheckpoints(
   pool: DatabasePool,

@@ -7,11 +7,11 @@ import { DUE_BYTES, DUE_COLUMNS, WITH_DECIDED } from '../sql/log-columns.ts'
 import { withinBytes } from '../sql/page-bytes.ts'
 
 const OLDEST_FIRST = sql.fragment`created_at, locator`
-/** Where other replicas have just tried a hundred thousand, a page would read them all. */
+/** Without this limit, a page would read all rows that other replicas have just tried, perhaps 100,000. */
 const EXAMINED_COUNT_MAX = 5_000
 
 export interface RetryLimits extends GivenUpLimits {
-  /** Minimum age of the last attempt, so that any number of replicas retry a row once per interval. */
+  /** Minimum age of the last attempt, so that all replicas together retry a row once per interval. */
   readonly minPauseMs: number
 }
 
@@ -19,9 +19,9 @@ const position = z.object({ createdAt: z.string(), locator: z.string() })
 const dueRow = retryEntry.extend({ status: z.literal('FAILED'), createdAt: z.string(), found: z.int() })
 
 /**
- * The next page of due rows, oldest first, by the database's clock: after `after` and up to `upTo`, at most `countMax` and
- * `PAGE_BYTES_MAX`, found among the next `EXAMINED_COUNT_MAX` failed ones, so that one that is not the last may be short or empty.
- * Locks nothing.
+ * The next page of due rows by the database's clock, oldest first, after `after` and up to `upTo`: at most `countMax` rows and
+ * `PAGE_BYTES_MAX`. Examines `EXAMINED_COUNT_MAX` failed rows, so a page may be short or empty without being the last. Locks
+ * nothing.
  */
 export async function listDueEntries(
   pool: DatabasePool,

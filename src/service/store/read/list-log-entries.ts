@@ -9,9 +9,9 @@ import { listedColumns, NEWEST_FIRST, selectLastDecision, WITH_LAST } from '../s
 import { textBytes, withinBytes } from '../sql/page-bytes.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 
-/** @internal Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
+/** @internal Maximum number of entries examined for one page if an index finds more than match the filter. */
 export const CANDIDATE_COUNT_MAX = 5_000
-/** @internal Maximum number of entries that it looks at if decisions lead to them: each costs a look at a decision, later ones and its row. */
+/** @internal The same if decisions lead to the entries: each costs reads of its decision, later ones and its row. */
 export const DECIDED_COUNT_MAX = 1_000
 
 const position = logEntry.pick({ createdAt: true, locator: true })
@@ -24,7 +24,7 @@ export async function listLogEntries(
 ): Promise<LogPage<DecidedRow>> {
   const query = logPageQuery(limits, filter, page)
   if (isExact(planWalks(limits, filter))) return toPage(await pool.any(query), page.limit)
-  // In a snapshot: entries logged between the two reads would push others off the page and out of the list.
+  // In a snapshot, since entries logged between the two reads would push others off the page and out of the list.
   return inSnapshot(pool, async (tx) => {
     const rows = await tx.any(query)
     const found = toPage(rows, page.limit)
@@ -81,8 +81,8 @@ function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: Log
 type Fragment = ReturnType<typeof sql.fragment>
 
 /**
- * The keys or decisions by which an index finds the entries, and conditions left to check on their rows. An index of the decisions
- * knows no creation time, so the entries that it finds are listed by locator, which begins with a time.
+ * The keys or decisions by which an index finds the entries, and the conditions left to check on their rows. Indexes of decisions
+ * have no creation time, so the entries found are listed by locator, which begins with a time.
  */
 type Walks =
   | { readonly kind: 'rows'; readonly keys: readonly Fragment[]; readonly rest: readonly Fragment[] }
@@ -91,7 +91,7 @@ type Walks =
 /** The condition for decisions under this name. */
 type DecisionCondition = (decision: Fragment) => Fragment
 
-/** The locator as the walk over decisions found it: the planner knows that it comes in this order, and stops in time. */
+/** The locator from the walk over decisions: the planner knows its order, and stops early. */
 const AS_WALKED = sql.fragment`walked_locator DESC`
 
 /** True if every entry of a walk is to be listed. A decision may have no row, or an entry several decisions. */
@@ -99,7 +99,7 @@ function isExact(walks: Walks): boolean {
   return walks.kind === 'rows' && walks.rest.length === 0
 }
 
-/** The filters that are conditions; `listBounds` makes bounds of the times. */
+/** The filters with a condition; `listBounds` turns times into bounds. */
 type FilterName = Exclude<keyof LogFilter, 'from' | 'to'>
 
 const equals = (column: string) => (value: string) => sql.fragment`${sql.identifier([column])} = ${value}`
@@ -151,8 +151,8 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
 }
 
 /**
- * The newest rows after `after`, in order, at most `countMax`. An index finds them by creation time; the rows of one transaction
- * share theirs, and are sorted by locator.
+ * The newest rows after `after`, in order, at most `countMax`. An index finds them by creation time; rows of one transaction share
+ * it and are sorted by locator.
  */
 function selectCandidates(
   { keys }: Extract<Walks, { kind: 'rows' }>,
@@ -191,7 +191,7 @@ function walkDecisions(decided: DecisionCondition, after: LogPosition | null): F
     ORDER BY locator DESC LIMIT ${DECIDED_COUNT_MAX}`
 }
 
-/** The condition for rows with such a decision. A limit keeps the planner from reading all such decisions for it. */
+/** The condition for rows with such a decision. The limit keeps the planner from reading all such decisions. */
 function isDecided(decided: DecisionCondition): Fragment {
   return sql.fragment`(
     SELECT true FROM notifications.decision
@@ -235,7 +235,7 @@ function listBounds({ from, to }: LogFilter, after: LogPosition | null): Fragmen
     bounds.push(sql.fragment`(created_at, locator) < (${position}, ${after.locator})`)
     return bounds
   }
-  // With two upper bounds a walk could start at the higher one and read all rows down to the other. No locator is less than ''.
+  // Given two upper bounds, a walk could start at the higher one and read all rows down to the other. No locator is less than ''.
   const end = sql.fragment`${to}::timestamptz`
   bounds.push(sql.fragment`(created_at, locator) < (
     least(${end}, ${position}), CASE WHEN ${end} <= ${position} THEN '' ELSE ${after.locator} END

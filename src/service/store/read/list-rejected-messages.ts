@@ -57,7 +57,7 @@ const rejectedRow = commonRow
 const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64, found: z.int() })
 
 const READ_COUNT_MAX = 1_000
-/** Where millions are settled, a page of open ones would read them all. Looking at so many takes about 20 ms. */
+/** Without this limit, a page of open messages could read millions of settled ones. Examining this many takes about 20 ms. */
 const EXAMINED_COUNT_MAX = 10_000
 
 /** Rejected messages, oldest first, each complete and with its last redrive, page by page. */
@@ -95,7 +95,7 @@ export async function readRejectedPage(
   return { messages, next: messages.at(-1)?.id ?? lastExamined }
 }
 
-/** The last of the next `countMax` ids after an id, up to which a page looks; null if it looks at all. */
+/** The last id that a page examines, `countMax` ids after another one; null if it examines all. */
 export async function findLastExamined(
   pool: CommonQueryMethods,
   { ids }: RejectedFilter,
@@ -111,7 +111,7 @@ function skipIds(pool: CommonQueryMethods, ordered: FragmentSqlToken, count: num
     SELECT id FROM notifications.rejected_message WHERE ${ordered} OFFSET ${count - 1} LIMIT 1`)
 }
 
-/** The messages between two ids (null: to the end) that a page looks at. */
+/** The messages between two ids (null: to the end) that a page examines. */
 export function messagesAfter({ ids }: RejectedFilter, after: bigint, lastExamined: bigint | null) {
   const upTo = lastExamined === null ? sql.fragment`true` : sql.fragment`id <= ${lastExamined}`
   const range = sql.fragment`id > ${after} AND ${upTo}`
@@ -120,7 +120,7 @@ export function messagesAfter({ ids }: RejectedFilter, after: bigint, lastExamin
     : sql.fragment`(SELECT * FROM notifications.rejected_message WHERE ${range})`
 }
 
-/** The messages of a range of ids. OFFSET keeps the planner from reading all of a topic by their place instead. */
+/** The messages of a range of ids. OFFSET keeps the planner from reading a whole topic by position instead. */
 function messagesIn(ordered: FragmentSqlToken) {
   return sql.fragment`(SELECT * FROM notifications.rejected_message WHERE ${ordered} OFFSET 0)`
 }
@@ -135,8 +135,8 @@ export function toRejectedFilter(target: RejectedTarget): RejectedFilter {
 const BEGIN_BYTES = 256
 
 /**
- * One page of rejected messages with ids before `after` (null: from the newest on), newest first: `PAGE_BYTES_MAX` at most, and found
- * among the next `EXAMINED_COUNT_MAX`, so that a page that is not the last may be short or empty.
+ * One page of rejected messages with ids before `after` (null: from the newest on), newest first, at most `PAGE_BYTES_MAX`.
+ * Examines `EXAMINED_COUNT_MAX` messages, so a page may be short or empty without being the last.
  */
 export async function listRejected(
   pool: CommonQueryMethods,
@@ -159,7 +159,7 @@ export async function listRejected(
   return { items, next: (isMore ? items.at(-1)?.id : lastExamined) ?? null }
 }
 
-/** A trigger may put anything into its error. */
+/** The error may contain anything from a trigger. */
 const ERROR_BYTES = sql.fragment`(${textBytes(sql.fragment`error`)} + coalesce((
   SELECT max(octet_length(redrive.error)) FROM notifications.redrive WHERE rejected_message_id = found_row.id
 ), 0))`
@@ -178,10 +178,10 @@ const LAST_REDRIVE = sql.fragment`
     WHERE rejected_message_id = rejected_message.id ORDER BY id DESC LIMIT 1
   ) AS last ON true`
 
-/** Counting among so many takes about 0.4 s. */
+/** Counting among this many takes about 0.4 s. */
 const COUNTED_COUNT_MAX = 200_000
 
-/** Counts among the newest messages; `isAll`: there are no older ones. */
+/** Counts among the newest messages; `isAll`: no older ones exist. */
 export async function countRejectedMessages(
   pool: CommonQueryMethods,
   filter: RejectedFilter,

@@ -7,14 +7,14 @@ const replicaRow = z.object({
   groupId: z.string(),
   topics: z.array(z.string()),
   seenMsAgo: z.number(),
-  /** Another version may have written what this one cannot read. */
+  /** Null also for another version's form that this one cannot read. */
   troubles: replicaTroubles.nullable().catch(null),
 })
 
-/** Of a copy of a database, the rows of its original have another number. */
+/** In a copied database, the original's rows have another number. */
 export const currentDatabase = sql.fragment`(SELECT oid FROM pg_database WHERE datname = current_database())`
 
-/** The replicas that said within the last day that they run. */
+/** Replicas that reported within the last day. */
 export function listReplicas(pool: CommonQueryMethods): Promise<readonly z.infer<typeof replicaRow>[]> {
   return pool.any(sql.type(replicaRow)`
     SELECT id, group_id AS "groupId", topics, troubles, extract(epoch FROM now() - seen_at)::float8 * 1000 AS "seenMsAgo"

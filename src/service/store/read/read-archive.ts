@@ -15,7 +15,7 @@ export function readArchived(
     SELECT source FROM ${sql.identifier(['notifications', table])} WHERE revision = ${revision}`)
 }
 
-/** All revisions that were ever in force: there are few. */
+/** All revisions that were ever in force; there are few. */
 export function listArchived(pool: DatabasePool, table: ArchiveTable): Promise<readonly string[]> {
   return pool.anyFirst(sql.type(z.object({ revision: z.string() }))`
     SELECT revision FROM ${sql.identifier(['notifications', table])}`)
@@ -30,7 +30,7 @@ export async function readArchivedTemplates(pool: DatabasePool): Promise<Readonl
   return new Map(rows.map(({ revision, source }) => [revision, source]))
 }
 
-/** All activations, oldest first: there are few. */
+/** All activations, oldest first; there are few. */
 export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {
   return pool.any(sql.type(activation)`
     SELECT revision, git_commit AS "gitCommit", git_subject AS "gitSubject", activated_at AS "activatedAt"

@@ -8,8 +8,8 @@ import { isoTime, sqlArray } from '../sql/columns.ts'
 export const holdsRow = z.object({ holds: z.array(storedHold) })
 
 /**
- * Subquery for the holds in force, oldest first. An open request of a kind that this version does not know counts as one: a later
- * version may hold by it.
+ * Subquery for the holds in force, oldest first. An open request of an unknown kind counts as one, since it may be a later
+ * version's hold.
  */
 export function selectHolds() {
   return sql.fragment`(

@@ -14,7 +14,7 @@ import type { ListPage, PageRequest } from '../../model/log/log-page.ts'
 import { sqlArray } from '../sql/columns.ts'
 import { jsonBytes, withinBytes } from '../sql/page-bytes.ts'
 
-/** Anything but texts was stored by another version, and is not shown. */
+/** Values other than text come from another version and are not shown. */
 const optedOutEvents = z
   .unknown()
   .transform((stored) => (Array.isArray(stored) ? stored.filter((type) => typeof type === 'string') : []))
@@ -55,7 +55,7 @@ const UNREADABLE: StoredPreferences = {
   preferredChannel: 'unknown',
   optedOutEvents: [],
 }
-/** The history has no constraints: a change in another form hides no other. */
+/** The history has no constraints. A change in another form hides no other change. */
 const changedPreferences = storedPreferences.catch(UNREADABLE)
 
 const changeRow = preferenceChange.extend({
@@ -124,9 +124,8 @@ export function selectPreferences(partyLocators: readonly string[]) {
 }
 
 /**
- * Preferences of parties, read in one statement without locks. Read them in the transaction that writes the decisions: a
- * decision's time is the start of its transaction, and each statement sees everything committed before it. So a decision made
- * after a PUT was answered sees that PUT or a newer one.
+ * Preferences of parties, read in one statement without locks. Read them in the transaction that writes the decisions: each of its
+ * statements sees everything committed before it. So a decision made after a PUT was answered sees that PUT or a newer one.
  */
 export async function readPreferences(
   tx: CommonQueryMethods,

@@ -36,7 +36,7 @@ export async function listRetryCandidates(
   return { candidates, next: isWhole ? next : { createdAt: last.createdAt, locator: last.locator } }
 }
 
-/** The filter of the entries that a retry is for: whatever else it asks for, their members were not told and will not be. */
+/** The filter of a retry, limited to entries whose member was not told and will not be. */
 function toNotTold(filter: RetryFilter): LogFilter {
   return { ...filter, notTold: true }
 }

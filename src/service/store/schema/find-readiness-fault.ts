@@ -31,7 +31,7 @@ const NEEDED = {
   erasure: ['SELECT'],
   database_identity: ['SELECT'],
 } as const
-/** Without these it works, and does not notice other replicas. */
+/** Without these rights the service works, but does not notice other replicas. */
 const USEFUL = { replica: ['SELECT', 'INSERT', 'UPDATE'] } as const
 
 const state = z.object({ encoding: z.string(), isReadOnly: z.boolean() })
@@ -75,14 +75,14 @@ async function faultOfState(pool: DatabasePool): Promise<SchemaFault | null> {
   return rightFault(pool, NEEDED)
 }
 
-/** The fault of rights without which the service works, but does less; null if it has all. */
+/** The fault if optional rights are missing, or null. */
 export async function findLackOfUsefulRights(pool: DatabasePool): Promise<SchemaFault | null> {
   return rightFault(pool, USEFUL)
 }
 
 const rights = z.object({ user: z.string(), missing: z.array(z.string()) })
 
-/** Also without the right to make ids, which each insert needs. */
+/** Includes the right to make ids, which each insert needs. */
 async function rightFault(
   pool: DatabasePool,
   needed: Readonly<Record<string, readonly string[]>>,
@@ -130,7 +130,7 @@ async function faultOfMigrations(
   return textFault(applied, migrations)
 }
 
-/** Without such a part, or with such an addition, statements fail, rows are lost or hidden, or an event could have two. */
+/** True if a missing part or such an addition makes statements fail, loses or hides rows, or allows two rows for an event. */
 const IS_RELIED_ON = {
   column: true,
   default: true,
@@ -147,8 +147,8 @@ const IS_RELIED_ON = {
 } as const
 
 /**
- * Parts of the schema that the database lacks, and what was added to its tables. None where a newer version has migrated: it may have
- * dropped or added them.
+ * Missing parts of the schema, and additions to its tables. Empty if a newer version has migrated, which may have dropped or added
+ * them.
  */
 export async function findSchemaChanges(
   pool: CommonQueryMethods,
@@ -228,7 +228,7 @@ const foundPart = z.object({
 })
 const schemaRow = z.object({ isNewer: z.boolean(), found: z.array(foundPart) })
 
-/** Null for UTF8. In any other encoding the database refuses characters that events, names and texts may contain. */
+/** Null for UTF8. Other encodings refuse characters that events, names and texts may contain. */
 export function encodingFault(encoding: string): SchemaFault | null {
   return encoding === 'UTF8'
     ? null

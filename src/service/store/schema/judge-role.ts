@@ -4,7 +4,7 @@ import { z } from 'zod'
 export const ROLE_REMEDY =
   'run db/grants.sql, and name the role notifications_service in DATABASE_URL: see src/deploy/README.md'
 
-/** The fault of a role that owns the tables, itself or as a superuser; null if it has only the rights that it was granted. */
+/** The fault of a role that owns the tables, directly or as a superuser; null if it has only granted rights. */
 export async function judgeRole(pool: CommonQueryMethods): Promise<string | null> {
   const { name, isSuperuser, isOwner } = await pool.one(
     sql.type(z.object({ name: z.string(), isSuperuser: z.boolean(), isOwner: z.boolean() }))`

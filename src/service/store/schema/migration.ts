@@ -9,7 +9,7 @@ export const MIGRATIONS_DIR = fileURLToPath(new URL('../../../../db/migrations',
 export interface Migration {
   readonly name: string
   readonly source: string
-  /** SHA-256 of the text without comments and line breaks, which change nothing. */
+  /** SHA-256 of the text without comments and line breaks. */
   readonly checksum: string
 }
 
@@ -31,20 +31,17 @@ export interface AppliedMigration {
   readonly checksum: string | null
 }
 
-/**
- * A part of the schema that migrations make, and the one that makes it. A key is a unique constraint or index; a default has the name
- * of its column.
- */
+/** A part of the schema, and the migration that makes it. A key is a unique constraint or index; a default has the name of its column. */
 export interface MadePart {
   readonly migration: string
   readonly kind: 'column' | 'default' | 'key' | 'constraint' | 'index'
   readonly table: string
   readonly name: string
-  /** Of a key, with `""` for a quoted name. Null for others, and where the statement does not say. */
+  /** The columns of a key, with `""` for a quoted name; null for other parts, and if the statement does not name them. */
   readonly columns: readonly string[] | null
 }
 
-/** The parts that there are once these migrations are applied. Leaves out columns with quoted names. */
+/** The parts that exist after these migrations. Omits columns with quoted names. */
 export function listParts(migrations: readonly Migration[]): readonly MadePart[] {
   let parts: MadePart[] = []
   for (const { name: migration, source } of migrations)
@@ -139,7 +136,7 @@ export function describeFault({ problem, remedy }: SchemaFault): string {
   return `${problem}: ${remedy}`
 }
 
-/** The fault that the applied migrations are not these, or null. A missing one is another fault. */
+/** The fault if applied migrations differ from these, or null. A missing migration is another fault. */
 export function textFault(
   applied: readonly AppliedMigration[],
   migrations: readonly Migration[],
@@ -156,7 +153,7 @@ export function textFault(
 
 export const COMPARE_ALL = 'run `migrate` as the owner of the schema, which names all that differs'
 
-/** What somebody added to a table, or to the counter of ids; `name` is that of a trigger, a role or the like. */
+/** An addition to a table or to the counter of ids; `name` names the trigger, role or the like. */
 export interface Addition {
   readonly kind: keyof typeof ADDITION_FAULTS
   readonly table: string
@@ -201,7 +198,7 @@ export function isAddition<Part extends { readonly kind: string }>(
   return Object.hasOwn(ADDITION_FAULTS, part.kind)
 }
 
-/** The fault that the schema is not what applied migrations make, or null. */
+/** The fault if the schema differs from what the applied migrations make, or null. */
 export function partFault(changes: readonly SchemaChange[]): SchemaFault | null {
   const [first, ...others] = changes
   if (first === undefined) return null

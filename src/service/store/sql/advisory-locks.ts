@@ -9,7 +9,7 @@ import { isLocked } from '../connection/errors.ts'
  */
 export const ERASURE_LOCK = 4_006_004
 
-/** Waits until nobody else has the lock, and keeps it until the transaction ends. Throws CorrectableError, for a command. */
+/** Waits for the exclusive lock and keeps it until the transaction ends. Throws CorrectableError, for a command. */
 export function lockErasure(tx: CommonQueryMethods): Promise<void> {
   return takeLock(
     tx,
@@ -18,7 +18,7 @@ export function lockErasure(tx: CommonQueryMethods): Promise<void> {
   )
 }
 
-/** Waits until nothing is erased, and keeps it so until the transaction ends. Throws CorrectableError, for a request's note. */
+/** Shares the lock until the transaction ends, so that nothing is erased meanwhile. Throws CorrectableError, for a request's note. */
 export function shareErasure(tx: CommonQueryMethods): Promise<void> {
   return takeLock(
     tx,
@@ -35,8 +35,8 @@ async function takeLock(tx: CommonQueryMethods, lock: QuerySqlToken, reason: str
 }
 
 /**
- * An arbitrary fixed number. Every transaction that makes attempts shares the lock, and nobody ever has it alone: it tells who may not
- * have seen a hold. The holds must be read in a later statement than the lock is taken in: only its snapshot is surely newer.
+ * An arbitrary fixed number. Every transaction that makes attempts shares the lock, and none takes it alone: its holders may not
+ * have seen a new hold. Read the holds in a statement after the one that takes the lock: only then is the snapshot surely newer.
  */
 export const ATTEMPTS_LOCK = 4_006_005
 

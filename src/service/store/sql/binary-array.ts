@@ -50,7 +50,7 @@ function enlarged(bytes: Buffer, end: number, sizeMin: number): Buffer {
 }
 
 function sizeMax(element: ArrayElement): number {
-  // A number may come as digits, which can be fewer than its bytes.
+  // A number may be given as digits, which can be fewer than its bytes.
   const textBytes = typeof element === 'string' ? 1 + element.length * CODE_UNIT_BYTES_MAX : 0
   return LENGTH_BYTES + Math.max(textBytes, NUMBER_BYTES_MAX)
 }

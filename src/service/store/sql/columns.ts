@@ -32,8 +32,8 @@ export function sqlColumns<Row>(rows: readonly Row[]) {
 export const noRow = z.object({})
 
 /**
- * A time in the format of the driver's parser (see driver.ts). PostgreSQL names a column after its ELSE: named like the time itself,
- * it would be what ORDER BY sorts by, without an index.
+ * A time in the format of the driver's parser (see driver.ts). PostgreSQL names a column after its ELSE. A column named like the
+ * time itself would take over ORDER BY, which then uses no index.
  */
 export function isoTime(time: FragmentSqlToken) {
   return sql.fragment`CASE WHEN ${time} < '0001-01-01Z' OR ${time} >= '10000-01-01Z' THEN (${time})::text

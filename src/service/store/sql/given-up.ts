@@ -10,7 +10,7 @@ export function isGivenUp(limits: GivenUpLimits) {
   return sql.fragment`(status = 'FAILED' AND ${isPastRetry(limits)})`
 }
 
-/** The condition for a row whose member was not told, and will not be. */
+/** The condition for a row whose member was not told and will not be. */
 export function isNotTold(limits: GivenUpLimits) {
   return sql.fragment`(status = 'SKIPPED' OR ${isGivenUp(limits)})`
 }

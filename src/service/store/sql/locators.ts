@@ -1,4 +1,4 @@
-/** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
+/** Maximum difference between the database's clock and the one whose milliseconds begin a locator. */
 const CLOCKS_APART_MAX_MS = 86_400_000
 
 /** All entries from this time on have greater locators. */

@@ -18,7 +18,7 @@ export const DUE_COLUMNS = sql.fragment`
   locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", status, subject, body,
   attempt_count AS "attemptCount", created_at AS "createdAt", send_count AS "sendCount", unknown_key AS "unknownKey"`
 
-/** Joins a row with what its decisions say of a retry. A decision to send with attempt 0 was deferred. */
+/** Joins a row with data for a retry from its decisions. A decision to send with attempt 0 was deferred. */
 export const WITH_DECIDED = sql.fragment`
   CROSS JOIN LATERAL (
     SELECT
@@ -32,7 +32,7 @@ export const WITH_DECIDED = sql.fragment`
 export const DUE_BYTES = sql.fragment`
   (coalesce(variables_bytes, 0) + ${textBytes(sql.fragment`subject`, sql.fragment`body`, sql.fragment`failure_reason`)})`
 
-/** True if a placeholder recorded the message of a decision. Null if an erasure deleted the receipt that said so. */
+/** True if a placeholder recorded the message of a decision. Null if an erasure deleted the receipt. */
 export const RECORDED_ONLY = sql.fragment`
   coalesce(recorded_only, CASE WHEN erased_at IS NULL OR receipt IS NULL THEN coalesce(starts_with(receipt, ${RECORDED}), false) END)`
 
@@ -58,8 +58,8 @@ export const WITH_LAST = sql.fragment`LEFT JOIN LATERAL (${selectLastDecision(LI
 export const REFERENCE = sql.fragment`left(variables ->> 'locator', 255)`
 
 /**
- * A name without separators, reversed, as indexes hold it (migrations 0031 and 0032): its endings and spellings are one range. An
- * index is used only for exactly its expression.
+ * A name without separators, reversed, as in the indexes of migrations 0031 and 0032: its endings and spellings form one range.
+ * PostgreSQL uses such an index only for exactly this expression.
  */
 export function selectEndingKey(name: FragmentSqlToken) {
   return sql.fragment`

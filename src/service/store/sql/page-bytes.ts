@@ -1,6 +1,6 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 
-/** A page ends with the row that exceeds this size: its texts are in memory several times over until they are sent or written. */
+/** A page ends with the row that exceeds this size, since its texts are in memory several times over until they are sent or written. */
 export const PAGE_BYTES_MAX = 2 * 1024 * 1024
 
 /**
@@ -19,18 +19,15 @@ export function withinBytes(rows: FragmentSqlToken, order: FragmentSqlToken, byt
     WHERE coalesce(bytes_before, 0) < ${PAGE_BYTES_MAX}`
 }
 
-/** Bytes of columns of type text or bytea. Large values are not read for it. */
+/** Bytes of columns of type text or bytea, determined without reading large values. */
 export function textBytes(...columns: readonly FragmentSqlToken[]) {
   return sum(columns.map((column) => sql.fragment`coalesce(octet_length(${column}), 0)::bigint`))
 }
 
-/** Size up to which a compressed value is part of its row: it is read to know its length. */
+/** Size up to which a compressed value is stored in its row, and read to measure its length. */
 const INLINE_BYTES_MAX = 2_000
 
-/**
- * Bytes of columns of type jsonb. Large values are not read for it: a compressed one counts as much as its method can compress at
- * best.
- */
+/** Bytes of columns of type jsonb, estimated without reading large values: a compressed one counts at its method's best ratio. */
 export function jsonBytes(...columns: readonly FragmentSqlToken[]) {
   return sum(
     columns.map(

@@ -2,7 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Revision } from './archive-revisions.ts'
 
-/** An arbitrary fixed number. Of replicas that decide by a new table, one records it, and the others wait. */
+/** An arbitrary fixed number. One of the replicas with a new table records it; the others wait. */
 const ACTIVATION_LOCK = 4_006_003
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
@@ -13,8 +13,8 @@ export interface CommitOfRules {
 }
 
 /**
- * Records that an archived rule table is in force from now on. Returns null if it already was, else the previous one, if any: of
- * all replicas with a new table, only one learns that it is new.
+ * Records that an archived rule table is in force from now on. Returns null if it already was, otherwise the previous one, if any,
+ * so that only one of several replicas reports a new table.
  */
 export function activateRuleTable(
   pool: DatabasePool,

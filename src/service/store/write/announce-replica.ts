@@ -2,9 +2,9 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import { currentDatabase } from '../read/list-replicas.ts'
 
 /**
- * Records that a replica runs. Takes the row of one that has been gone for a day, so that restarts do not add up.
+ * Records that a replica runs. Reuses the row of a replica gone for a day, so that restarts do not accumulate rows.
  *
- * @param troubles what stops it, as JSON of `ReplicaTroubles`; null if nothing does
+ * @param troubles why it cannot work, as JSON of `ReplicaTroubles`; null if it works
  */
 export async function announceReplica(
   pool: CommonQueryMethods,

@@ -7,7 +7,7 @@ import { ATTEMPTS_LOCK, shareAttempts } from '../sql/advisory-locks.ts'
 
 const POLL_MS = 50
 
-/** Shares the lock of attempts, for which `awaitAttempts` looks, then reads the holds committed by then: in a statement of its own. */
+/** Shares the lock of attempts, which `awaitAttempts` inspects, then reads the committed holds in a separate statement. */
 export async function readHoldsLocked(tx: CommonQueryMethods): Promise<readonly Hold[]> {
   await tx.query(sql.unsafe`SELECT ${shareAttempts()}`)
   return readHolds(tx)
@@ -16,8 +16,8 @@ export async function readHoldsLocked(tx: CommonQueryMethods): Promise<readonly 
 const idRow = z.object({ id: z.string() })
 
 /**
- * Waits until all transactions that may not have seen a hold have ended: those that make attempts now. Call it once the hold is
- * committed. Nobody waits for this: an exclusive lock would hold up each later attempt, of other topics too.
+ * Waits until all transactions that now make attempts have ended, since they may not have seen a hold. Call it once the hold is
+ * committed. It takes no exclusive lock, which would delay later attempts, even of other topics.
  */
 export async function awaitAttempts(pool: CommonQueryMethods): Promise<void> {
   let running = await listAttempts(pool)

@@ -10,7 +10,7 @@ import { sqlColumns } from '../sql/columns.ts'
 
 /** Limits of a transaction for several partitions. */
 const SHARED_LIMITS = { lock_timeout: '200ms', statement_timeout: '1s' }
-/** The offset before the first: nothing is processed yet. */
+/** The offset before the first message: nothing is processed yet. */
 const NOTHING_PROCESSED = -1n
 
 const offsetRow = z.object({ offset: z.bigint() })
@@ -19,9 +19,8 @@ const lockedRow = preferencesByParty.extend({
 })
 
 /**
- * Adds the checkpoint of a partition that has none, because a lock on an absent row locks nothing, and returns the one in force;
- * `isNew` says that it was added.
- * Rejects at once if another session has locked it: waiting would occupy a connection, and the checkpoint may be about to move.
+ * Returns a partition's checkpoint, and adds a missing one (`isNew`), because a lock on an absent row locks nothing. Rejects at
+ * once if another session has locked it: waiting would occupy a connection, and the checkpoint may be about to move.
  */
 export async function ensureCheckpoint(
   pool: DatabasePool,
@@ -51,9 +50,9 @@ export async function lockCheckpoint(
 }
 
 /**
- * Locks the checkpoints of partitions until the transaction ends, and reads preferences, in one statement that waits for no lock. If
- * another session locks a single checkpoint, a second statement waits for it, and a third reads the preferences again. If there are
- * several, each later statement of the transaction has short limits: a partition must not hold up the others.
+ * Locks the checkpoints of partitions until the transaction ends, and reads preferences, in one statement that waits for no lock.
+ * If another session has locked a single checkpoint, a second statement waits for it, and a third reads the preferences again. With
+ * several, each later statement of the transaction has short limits, so that no partition delays the others.
  */
 export async function lockCheckpoints(
   tx: CommonQueryMethods,

@@ -20,7 +20,7 @@ export async function dismissPage(pool: DatabasePool, request: RejectedRequest):
   const { id, target, by, because, progress } = request
   const after = BigInt(progress.position ?? 0)
   await pool.transaction(async (tx) => {
-    // Waits for redrives and other dismissals: what they settle is seen by the statements that follow.
+    // Waits for redrives and other dismissals, so that the next statements see what they settled.
     await lockErasure(tx)
     if (!(await lockRequest(tx, request))) return
     const filter = { ...toRejectedFilter(target), open: true }

@@ -4,9 +4,9 @@ import { databaseMessage, isTransactionRollback, sqlState } from '../connection/
 import { SETTINGS } from '../connection/pool.ts'
 
 /**
- * Each statement has a savepoint: a refused one must not abort the transaction, with all rows of both channels. It has the usual
- * limits of time, also in a shared transaction, whose own are short (checkpoints.ts): else the message would count as not accepted.
- * They hold for the rest of the transaction.
+ * Each statement has a savepoint, so that a refused one does not abort the transaction with the rows of both channels. It gets the
+ * usual time limits even in a shared transaction, whose own are short (checkpoints.ts): a timeout would count the message as not
+ * accepted. They hold for the rest of the transaction.
  */
 export async function handOver<Result>(
   tx: DatabaseTransactionConnection,

@@ -45,7 +45,7 @@ export async function insertEntries(
     )
     ON CONFLICT (event_id) DO NOTHING RETURNING 1)
     SELECT (SELECT count(*)::integer FROM inserted) AS count, ${selectHolds()}`)
-  // Almost always all of them: a count is cheaper than a row for each.
+  // Usually all are inserted, and a count is cheaper than a row for each.
   return count === attempts.length
     ? { inserted: attempts, taken: new Map(), holds }
     : { ...(await splitInserted(tx, attempts)), holds }
@@ -61,7 +61,7 @@ async function splitInserted(
   )
   if (attempts.some(({ eventId }) => !rows.has(eventId))) throw new RowDiscarded()
   const inserted = attempts.filter(({ locator, eventId }) => rows.get(eventId)?.locator === locator)
-  // The transaction has not recorded the decisions of its own rows yet.
+  // The transaction's own rows have no decisions yet.
   const own = new Map(inserted.map((attempt) => [attempt.eventId, toLoggedRow(attempt)]))
   const taken = attempts.flatMap(({ locator, eventId }) => {
     const row = own.get(eventId) ?? rows.get(eventId)

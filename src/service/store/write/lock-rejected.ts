@@ -7,7 +7,7 @@ import { shareErasure } from '../sql/advisory-locks.ts'
  * need no lock: the unique event id lets only one insert a row.
  */
 export async function lockRejected(tx: CommonQueryMethods, id: bigint): Promise<boolean> {
-  // Not a lock on the message: an erasure of log entries would not wait for it.
+  // A lock on the message would not do: an erasure of log entries does not wait for it.
   await shareErasure(tx)
   const found = await tx.maybeOneFirst(sql.type(z.object({ id: z.bigint() }))`
     SELECT id FROM notifications.rejected_message WHERE id = ${id} AND erased_at IS NULL`)

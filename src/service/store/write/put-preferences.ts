@@ -4,23 +4,26 @@ import type { NewPreferences, StoredPreferences } from '../../decide/party/prefe
 import { PREFERENCES_COLUMNS, preferencesRow } from '../read/read-preferences.ts'
 import { tryLockPreferences } from '../sql/advisory-locks.ts'
 
-/** As long as a statement waits for a lock. */
+/** As long as a statement may wait for a lock. */
 const LOCK_WAIT_MAX_MS = 5_000
 const LOCK_PAUSE_MS = 20
 
-/** @internal Far above what people change in a day, far below what a program could have us keep for good. */
+/** @internal Far above what people change in a day, and far below what a looping program could store for good. */
 export const CHANGES_BYTES_MAX = 1_000_000
-/** Preferences up to this length are taken until ten times as much is stored: a program must not keep a member from opting out. */
+/**
+ * Preferences up to this length are accepted until ten times as much is stored, so that a looping program cannot keep a member from
+ * opting out.
+ */
 const SHORT_LENGTH_MAX = 2_000
 /** Ids begin with the second, see 0015_ids.sql. */
 const IDS_PER_S = 4_194_304
 const DAY_S = 86_400
 
 /**
- * Creates or replaces the preferences of a party and appends the change to their history, in one transaction; equal ones are no change.
- * Resolves to null, and changes nothing, if the changes of the last day take `CHANGES_BYTES_MAX`, ten times that for short ones. Changes of one party take turns, so
- * that each one's `before` is the previous one's `after`. One that waits for its turn holds no connection: a party whose lock another
- * process keeps must not hold up the others.
+ * Creates or replaces the preferences of a party and appends the change to their history, in one transaction; equal ones are no
+ * change. Resolves to null, and changes nothing, if the changes of the last day take `CHANGES_BYTES_MAX`, or ten times that for
+ * short ones. Changes of one party take turns, so that each one's `before` is the previous one's `after`. A waiting change uses no
+ * connection, so that a party locked by another process does not delay the others.
  *
  * @param changedBy the subject of the token, null if there was none
  * @param isByParty the token is the party's
@@ -94,8 +97,8 @@ function recentBytes(partyLocator: string) {
 }
 
 /**
- * Above all earlier ids of the party, even if the clock was set back: dispatch notices a change by its id. A second later with the
- * same counter (see 0015_ids.sql), since the next number may be another party's.
+ * Above all earlier ids of the party, even if the clock was set back, since dispatch notices a change by its id. One second later
+ * with the same counter (see 0015_ids.sql), since the next number may belong to another party.
  */
 function nextChangeId(partyLocator: string) {
   return sql.fragment`(

@@ -36,7 +36,7 @@ const COLUMNS = sql.fragment`
 function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, ruleTableRevision: string) {
   const column = sqlColumns(attempts)
   const findDelivery = ({ locator }: Attempt) => deliveries.get(locator)
-  // Facts repeat, and the server takes 2 µs to parse them: it gets the distinct ones, and a number from 1 for each row.
+  // Facts repeat, and parsing them takes the server 2 µs each. It gets the distinct ones, and an index from 1 for each row.
   const numbers = new Map<string, number>()
   const findFactsNumber = ({ decision }: Attempt) => {
     const facts = JSON.stringify(decision.facts)
@@ -73,7 +73,7 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
     ) AS attempt (facts, ${COLUMNS})`
 }
 
-/** A retry that skips its row keeps naming the template of the text that it clears. */
+/** A retry that skips its row keeps the template of the text that it clears. */
 function findTemplateRevision(attempt: Attempt): string | null {
   const text = attempt.text ?? (attempt.kind === 'stored retry' ? attempt.stored : null)
   return text?.templateRevision ?? null
@@ -84,12 +84,12 @@ function isRetryOnRequest(attempt: Attempt): attempt is Attempt & { readonly req
   return attempt.request !== null && attempt.kind !== 'first'
 }
 
-/** True or false in words, as the column is sent; null without a receipt. */
+/** The text `true` or `false` for the column; null without a receipt. */
 function recordedOnlyText(delivery: Delivery | undefined): string | null {
   return delivery === undefined || delivery.receipt === null ? null : String(delivery.isRecorded === true)
 }
 
-/** An error says nothing about earlier sends with the same key: an unknown result stays unknown. */
+/** An error proves nothing about earlier sends with the same key, so an unknown result stays unknown. */
 function nextUnknownKey(attempt: Attempt, deliveries: Deliveries): number | null {
   const delivery = deliveries.get(attempt.locator)
   if (delivery === undefined || delivery.error === null) return null

@@ -15,15 +15,15 @@ import {
 import { storable } from '../../text/sanitize.ts'
 import { sqlArray, sqlColumns } from '../sql/columns.ts'
 
-/** Time without progress after which another replica may take a request: its replica may be gone. */
+/** Time without progress after which another replica may take a request, since its replica may be gone. */
 const TAKEN_MS = 20_000
 const TAKEN = sql.fragment`clock_timestamp() + ${TAKEN_MS} * interval '1 millisecond'`
-/** Pause before a page that failed is processed again. */
+/** Pause before a failed page is processed again. */
 const PAUSE_MS = 5_000
 
 /**
- * Adds a request, and returns its id; that of the first one if its author used the key before. Rejects one that no replica of this
- * version could read.
+ * Adds a request and returns its id; if its author used the key before, returns the id of that request. Rejects a request that this
+ * version could not read.
  */
 export async function addRequest(
   pool: CommonQueryMethods,
@@ -52,7 +52,7 @@ const takenRow = storedRequest
   .extend({ position: z.unknown() })
 
 /**
- * Takes the open request that has waited longest for its next page, until it is released; null if there is none. Leaves out those that
+ * Takes the open request that has waited longest for its next page, until it is released; null without one. Omits requests that
  * need policy administration while it is down, and skips of partitions that this replica does not own.
  */
 export async function takeRequest(
@@ -82,7 +82,7 @@ export async function takeRequest(
   const { position, counts, unchanged, ...rest } = row
   const taken = takenRequest.safeParse({ ...rest, progress: { position, counts, unchanged } })
   if (taken.success) return taken.data
-  await postponeRequest(pool, row.id, 'this version of the service cannot read what it is for')
+  await postponeRequest(pool, row.id, 'this version of the service cannot read its target')
   return null
 }
 
@@ -97,7 +97,7 @@ export async function lockRequest(
   return rowCount > 0
 }
 
-/** Writes the progress of a locked request, and with `end` ends it. */
+/** Writes the progress of a locked request; `end` ends it. */
 export async function recordProgress(
   tx: CommonQueryMethods,
   id: string,
@@ -119,7 +119,7 @@ export async function releaseRequest(pool: CommonQueryMethods, id: string): Prom
   )
 }
 
-/** Lets a request wait a few seconds, and says why. */
+/** Lets a request wait a few seconds, and records the reason. */
 export async function postponeRequest(pool: CommonQueryMethods, id: string, note: string): Promise<void> {
   await pool.query(sql.unsafe`
     UPDATE notifications.request
@@ -134,7 +134,7 @@ export async function notePaused(pool: CommonQueryMethods): Promise<void> {
     WHERE ended_at IS NULL AND kind = ANY(${sqlArray('text', LOOK_UP_KINDS)}) AND note IS DISTINCT FROM ${PAUSED}`)
 }
 
-/** Cancels an open request, after the page that is being processed. False if it had ended, or there is none. */
+/** Cancels an open request, after the page in progress. False if it has ended or does not exist. */
 export async function cancelRequest(pool: CommonQueryMethods, id: string, by: string): Promise<boolean> {
   const { rowCount } = await pool.query(sql.unsafe`
     UPDATE notifications.request SET state = 'cancelled', ended_at = clock_timestamp(), taken_until = NULL, note = ${storable(`by ${by}`)}

@@ -18,9 +18,9 @@ export interface Unreadable {
 }
 
 /**
- * Skips unreadable offsets: stores their bytes as a rejected message and moves the checkpoint to the last of them, under its
- * lock. The new checkpoint has no last message, since none can be read there. If the checkpoint has moved, the request is
- * stopped, and nothing else is written.
+ * Skips unreadable offsets: stores their bytes as a rejected message and moves the locked checkpoint to the last of them. The new
+ * checkpoint has no last message, since none can be read there. If the checkpoint has moved, stops the request and writes nothing
+ * else.
  */
 export function skipUnreadable(
   pool: DatabasePool,
