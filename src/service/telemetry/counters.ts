@@ -27,7 +27,7 @@ export interface CounterNeeds {
 
 const TIMED_STAGES = ['look_up', 'contacts', 'commit', 'send'] as const satisfies readonly StageName[]
 
-/** The events of a batch whose fields and addresses are judged: a fault of a mapping is in nearly all of them. */
+/** Number of a batch's events whose fields and addresses are judged: a mapping's fault affects nearly all events. */
 const JUDGED_COUNT_MAX = 50
 
 const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
@@ -54,12 +54,12 @@ export function createCounters(registers: Registry[]) {
     ]),
     events: counter(
       'events_total',
-      'Log rows written for consumed events, by event type, and whether the party was found; types without a template are "other", or "other case" if only the letter case differs',
+      'Log rows written for consumed events, by event type and state of the party; types without a template count as "other", or as "other case" if only the letter case differs',
       ['event_type', 'status', 'topic', 'party'],
     ),
     fields: counter(
       'event_fields_total',
-      'Fields of at most 50 events of each batch, by what was found at their places: "burst" if most of the newest events have the same value, "repeated" if they have had it for longer than a burst takes',
+      'Fields of at most 50 events of each batch, by finding: "burst" if most of the newest events have the same value, "repeated" if they have had it for longer than a burst lasts',
       ['topic', 'field', 'found'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
@@ -76,7 +76,7 @@ export function createCounters(registers: Registry[]) {
     ),
     rowsLost: counter(
       'rows_lost_total',
-      'Messages up to whose offset the group had committed, and whose rows the database has lost since',
+      'Messages within the offsets committed to Kafka whose rows the database has lost',
       ['topic'],
     ),
     batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
@@ -107,7 +107,7 @@ export function createCounters(registers: Registry[]) {
     ]),
     addresses: counter(
       'contact_addresses_total',
-      'Addresses of known parties, of at most 50 events of each batch, by what answers had at their places, and whether the party is to be told by it; an answer like the last one about a party does not count',
+      'Addresses of known parties, for at most 50 events of each batch, by finding, and whether the party is told by this address; an unchanged answer about a party does not count',
       ['address', 'found', 'needed'],
     ),
     retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
@@ -143,10 +143,10 @@ type Observe<Name extends StageName> = (
 ) => void
 
 /**
- * Returns a function that runs a stage of a batch or retry, and counts what it did: per batch, not per event.
+ * Returns a function that runs a stage of a batch or retry and counts its results, once per batch.
  *
  * @param eventTypes those with a template; all others are counted together
- * @param isInOtherCase of a type that a text or a rule names in another letter case
+ * @param isInOtherCase whether a text or a rule names a type in another letter case
  * @param givesReason whether the text of an event type inserts the reason
  * @param addressPlaces of each address in an answer; none if policy administration has no such addresses
  * @param attemptCountMax attempts after which a failed row is given up

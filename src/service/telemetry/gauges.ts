@@ -8,7 +8,7 @@ export interface GaugeNeeds {
   readonly version: string
   readonly ruleTableRevision: string
   readonly envelopeMapRevision: string
-  /** The consumer group, which tells deployments apart. */
+  /** The consumer group, which distinguishes deployments. */
   readonly groupId: string
   readonly backlog: () => Promise<Backlog>
   /** Empty if the database has not been reached yet. */
@@ -23,10 +23,10 @@ export interface GaugeNeeds {
   readonly heldTopics: () => Promise<readonly string[]>
 }
 
-/** With the backlog, less than Prometheus's default timeout of 10 s. */
+/** Together with the backlog's limit, less than Prometheus's default timeout of 10 s. */
 const HOLDS_MS_MAX = 2_000
 
-/** Registers the gauges. `readGauges` sets them at a scrape, all but `dataFaults`, and costs nothing until it is called. */
+/** Registers the gauges. `readGauges` sets all but `dataFaults` at a scrape. */
 export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
@@ -37,7 +37,7 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   const database = gauge('database_reachable', '1 if the database answered this scrape')
   const lag = gauge(
     'consumer_lag_messages',
-    "Messages beyond the database's checkpoint, of each partition that this process owns, or that no process owns",
+    "Messages beyond the database's checkpoint, for each partition owned by this process or by none",
     ['topic', 'partition'],
   )
   const age = gauge(
@@ -47,7 +47,7 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   )
   const blocked = gauge(
     'partition_blocked',
-    '1 for each partition of this process that is blocked, with the reason; it is retried with backoff',
+    '1 for each blocked partition of this process, with the reason; it is retried with backoff',
     ['topic', 'partition', 'reason'],
   )
   const foreign = gauge(
@@ -57,12 +57,12 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   )
   const shared = gauge(
     'shared',
-    '1 for each resource of this deployment that another program or deployment uses, too: its database, or its consumer group',
+    '1 for each resource (database or consumer group) shared with another program or deployment',
     ['resource'],
   )
   const clockAhead = gauge(
     'database_clock_ahead_seconds',
-    "How far the database's clock is ahead of this machine's, looked at once a minute",
+    "How far the database's clock is ahead of this machine's, measured once a minute",
   )
   const failedRows = gauge(
     'failed_rows',
@@ -77,17 +77,17 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
   const waiters = gauge('database_pool_waiters', 'Operations that wait for a database connection', ['pool'])
   const down = gauge(
     'policy_administration_down',
-    '1 while policy administration is known to be down, so that no look-up is made',
+    '1 while policy administration is known to be down and look-ups are suspended',
   )
-  const held = gauge('hold', '1 for each topic of this process whose messages people hold', ['topic'])
+  const held = gauge('hold', '1 for each held topic of this process', ['topic'])
   const heldEvents = gauge(
     'held_events',
-    'Messages that wait because their topic is held; the same in every replica',
+    'Messages waiting because their topic is held; the same in every replica',
     ['topic'],
   )
   const dataFaults = gauge(
     'data_fault',
-    '1 for each fault that the newest events of a topic, or the newest answers for an address, have in common',
+    '1 for each fault shared by the newest events of a topic, or by the newest answers for an address',
     ['fault', 'topic'],
   )
   gauge('build_info', 'Always 1; its labels hold the running version, rule table and envelope map', [

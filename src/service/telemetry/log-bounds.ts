@@ -1,9 +1,9 @@
-/** Bounds of what a line shows of any field: a caller may have written it. */
+/** Limits for each field of a line, since its value may come from a client. */
 const TEXT_LENGTH_MAX = 1_000
 const ITEM_COUNT_MAX = 20
 const DEPTH_MAX = 5
 
-/** The fields of a line with long texts, long lists and deep objects cut. Errors have a serializer of their own. */
+/** Cuts long texts, long lists and deep objects in the fields of a line. Errors have a serializer of their own. */
 export function boundFields(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, bound(value, DEPTH_MAX)]))
 }

@@ -1,18 +1,15 @@
 import { pino } from 'pino'
 
-/** Lines that wait for a slow reader; about a minute of a busy service at level info. */
+/** Buffer for a slow reader: about a minute of a busy service at level info. */
 const WAITING_BYTES_MAX = 8 * 1024 * 1024
-/** Enough for a reader that reads at all. */
+/** Enough for any reader that is not stuck. */
 const LAST_LINES_MS = 1_000
-/** Far longer than another thread takes to write a line. */
+/** Far longer than a thread takes to write a line. */
 const LINE_MS = 50
 
-/**
- * The output of a service that must not wait for the reader of its log. Lines beyond 8 MB are dropped, and their number is logged
- * once there is room.
- */
+/** An output that never waits for the log's reader. Lines beyond 8 MB are dropped, and their number is logged once there is room. */
 export function createLogOutput() {
-  /** Since when lines wait to be written; null while none does. */
+  /** Time since which lines wait to be written; null if none waits. */
   let waitingSinceMs: number | null = null
   let isExiting = false
   const isUnread = () => waitingSinceMs !== null && performance.now() - waitingSinceMs > LAST_LINES_MS
@@ -26,7 +23,7 @@ export function createLogOutput() {
   stream.on('drop', () => {
     droppedCount++
   })
-  // An error, such as that of a full disk, must not end the service either, nor delay its end.
+  // An error, such as a full disk, must neither end the service nor delay its end.
   stream.on('error', () => {
     droppedCount++
     waitingSinceMs = Number.NEGATIVE_INFINITY
@@ -49,7 +46,7 @@ export function createLogOutput() {
     waitingSinceMs ??= performance.now()
     stream.write(line)
   }
-  // Whatever ends the process: pino would write the waiting lines then, however long nobody reads them.
+  // At any end of the process pino would write the waiting lines, and wait for a reader without limit.
   process.prependListener('exit', () => {
     isExiting = true
     try {
@@ -58,7 +55,7 @@ export function createLogOutput() {
         stream.flushSync()
       }
     } catch {
-      // Nobody reads.
+      // The reader is stuck.
     }
     stream.destroy()
   })

@@ -1,11 +1,11 @@
 import type { Level, LogFn, Logger } from 'pino'
 import { readCode } from '../text/error-codes.ts'
 
-/** At most one line in this time has the same level, message and error code. */
+/** Interval in which equal lines (level, message and error code) are reduced to one. */
 const INTERVAL_MS = 1_000
 /** Longer messages are cut: a library may quote a caller's request. */
 const MESSAGE_LENGTH_MAX = 1_000
-/** Below it each line counts, such as those of audits; `fatal` is above. */
+/** Levels at which equal lines are merged. Lower ones are written line by line, such as audits'; so is `fatal`. */
 const LIMITED: readonly Level[] = ['warn', 'error']
 
 interface Line {
@@ -21,8 +21,8 @@ interface Repetition {
 }
 
 /**
- * Returns a hook of pino. It writes the first line at once, and of those with the same level, message and error code that follow
- * within a second only the last, at the end of that second, with the number of lines that it stands for in `repeatedCount`.
+ * Returns a hook of pino that writes the first line at once. Of the lines with the same level, message and error code in the next
+ * second, it writes only the last, at the end of that second, with their number in `repeatedCount`.
  */
 export function createRepeatLimit() {
   const recent = new Map<string, Repetition>()

@@ -3,7 +3,7 @@ import { ADDRESSES } from '../decide/party/channel.ts'
 import { boundFields } from './log-bounds.ts'
 import { createRepeatLimit } from './log-repeats.ts'
 
-/** Contact data and secrets that no caller should log: redacted in case one does. */
+/** Contact data and secrets that no caller should log; redacted in case one does. */
 const CENSORED_KEYS = [...ADDRESSES, 'subject', 'body', 'password', 'authorization']
 const CAUSES_MAX = 5
 const TEXT_LENGTH_MAX = 4_000
@@ -65,8 +65,8 @@ function serializeError(error: unknown, causesLeft = CAUSES_MAX): unknown {
 }
 
 /**
- * Some readers, Node's `readline` among them, take these for line ends; JSON need not escape them, and clients can send them. The
- * JSON stays valid: they can only be within its texts.
+ * Characters that some readers, such as Node's `readline`, take for line ends. JSON need not escape them, and clients can send
+ * them. Escaping keeps the JSON valid, since they occur only within its texts.
  */
 function onOneLine(json: string): string {
   return json.replaceAll('\u0085', '\\u0085').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')

@@ -19,7 +19,10 @@ import type { Notice } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
 import { type Counters, OTHER_CASE, OTHER_EVENT_TYPE } from './counters.ts'
 
-/** `first`: fewer say nothing; `judged`: fewer only if they are the first and have a fault; `alerted`: fewer are only logged. */
+/**
+ * Minimum counts. `first`: for any judgement; `judged`: unless the first ones have a fault; `alerted`: for an alert, not just a log
+ * line.
+ */
 interface Limits {
   readonly first: number
   readonly judged: number
@@ -31,7 +34,7 @@ const ANSWER_LIMITS: Limits = {
   judged: ADDRESS_COUNT_MIN,
   alerted: ADDRESS_COUNT_MIN,
 }
-/** A share is judged of this many, and until then the newest are added up. */
+/** Number of messages for which a share is judged; until then the newest are added up. */
 const WINDOW_COUNT = 50
 
 const REPEATED_ID = 'repeated-id'
@@ -39,8 +42,8 @@ const REPEATED_ID = 'repeated-id'
 const LOOKS_WRONG = 'the data looks wrong'
 const LOOKS_RIGHT = 'the data looks right again'
 
-/** Messages since their ids were judged, and whether the log has the fault that they show. */
-const NO_IDS = { duplicates: 0, messages: 0, isTold: false }
+/** Messages since the last judgement of ids, and whether the fault is already logged. */
+const NO_IDS = { duplicates: 0, messages: 0, isLogged: false }
 
 function toNotice(subject: string, code: DataFaultCode, detail: string): Notice {
   return { subject, text: `${LOOKS_WRONG}: ${detail}`, remedy: DATA_FAULTS[code] }
@@ -51,7 +54,7 @@ interface CountedEvents {
   readonly value: number
 }
 
-/** Events of a topic, or answers for an address, since they were judged last. */
+/** Events of a topic, or answers for an address, since the last judgement. */
 interface Window {
   counted: readonly CountedEvents[]
   /** Null: not judged yet. */
@@ -61,9 +64,9 @@ interface Window {
 }
 
 /**
- * `log` logs what was counted since its last call: rejected messages by code, FAILED and SKIPPED rows by rule, and what looks wrong
- * about the events of a topic or about an address, when it begins and when it ends; of the first, also what may be chance. `notices` are
- * what looks wrong now.
+ * `log` logs the counts since its last call: rejected messages by code, and FAILED and SKIPPED rows by rule. It also logs the begin
+ * and end of faults of a topic's events or of an address; for the first events, also faults that may be chance. `notices` returns
+ * the present faults.
  */
 export function createMinutely(
   { rejected, outcomes, events, fields, addresses, duplicates }: Counters,
@@ -94,7 +97,7 @@ export function createMinutely(
     const found = possible.filter(({ isSure }) => isSure)
     if (count < limits.judged && found.length === 0) return
     if (window.faults === null && found.length === 0) {
-      // Of fields, only some of a batch are looked at.
+      // Only some of a batch's events have their fields examined.
       const kinds = [...Map.groupBy(window.counted, ({ labels }) => labels.field).values()]
       const areClean = window.isClean && kinds.every((some) => sum(some.filter(isDoubtful)) * 2 <= sum(some))
       if (areClean && possible.length === 0) log.info({ topic, count }, `the first ${noun} look right`)
@@ -127,7 +130,7 @@ export function createMinutely(
     if (found.length === 0 || count >= limits.alerted) window.counted = []
   }
 
-  /** Messages whose event id is logged are no events of a topic: all topics are judged together. */
+  /** Duplicates are not counted by topic, so all topics are judged together. */
   function judgeIds(log: Logger, duplicateCount: number, messageCount: number): void {
     ids = {
       ...ids,
@@ -136,18 +139,18 @@ export function createMinutely(
     }
     if (ids.messages < EVENT_LIMITS.judged) return
     const isFault = ids.duplicates * 2 > ids.messages
-    const detail = `${ids.duplicates} of ${counted(ids.messages, 'message')} had the event id of a logged event, and told nobody`
+    const detail = `${ids.duplicates} of ${counted(ids.messages, 'message')} were duplicates and notified nobody`
     const about = { fault: REPEATED_ID, topic: '' }
-    if (isFault && !ids.isTold)
+    if (isFault && !ids.isLogged)
       log.warn({ ...about, remedy: DATA_FAULTS[REPEATED_ID] }, `${LOOKS_WRONG}: ${detail}`)
     if (ids.messages < WINDOW_COUNT) {
-      ids = { ...ids, isTold: ids.isTold || isFault }
+      ids = { ...ids, isLogged: ids.isLogged || isFault }
       return
     }
     if (isFault || repeated !== null) dataFaults.set(about, isFault ? 1 : 0)
-    if (!isFault && ids.isTold) log.info(about, LOOKS_RIGHT)
+    if (!isFault && ids.isLogged) log.info(about, LOOKS_RIGHT)
     repeated = isFault ? detail : null
-    ids = { ...NO_IDS, isTold: isFault }
+    ids = { ...NO_IDS, isLogged: isFault }
   }
 
   const notices = (): readonly Notice[] => [
@@ -166,7 +169,7 @@ export function createMinutely(
       newAddresses = [],
       newDuplicates = [],
     ] = await Promise.all(read.map((one) => one()))
-    // Few events of a topic have a type whose text gives a reason, and few members are to be told by phone: all since the start count.
+    // Few events have a text with a reason, and few members are told by phone, so all events since the start count.
     const { values: allFields } = await fields.get()
     const { values: allAddresses } = await addresses.get()
     const warn = (all: readonly CountedEvents[], label: string, noun: string, text: string) => {
@@ -228,7 +231,7 @@ export function createMinutely(
   return { log: logMinute, notices }
 }
 
-/** Returns a function that reads what a counter has counted since the last call. */
+/** Returns a function that reads a counter's increases since the last call. */
 function sinceLast(counter: Pick<Counter, 'get'>) {
   let before = new Map<string, number>()
   return async (): Promise<CountedEvents[]> => {
@@ -240,12 +243,12 @@ function sinceLast(counter: Pick<Counter, 'get'>) {
   }
 }
 
-/** The events or answers. Fields of the same events do not add to them. */
+/** The number of events or answers, without their fields. */
 function countJudged(all: readonly CountedEvents[]): number {
   return sum(all.filter(({ labels }) => labels.field === undefined))
 }
 
-/** An event that nobody was told of, or a field of which the values are much the same. */
+/** True for an event of which no member was told, and for a field with repeated values. */
 function isDoubtfulEvent({ labels }: CountedEvents): boolean {
   return labels.field === undefined
     ? labels.status !== 'SENT' || labels.party === 'missing'
@@ -256,7 +259,7 @@ function sum(all: readonly CountedEvents[]): number {
   return all.reduce((total, { value }) => total + value, 0)
 }
 
-/** The sum of those whose label has a value. */
+/** The sum of the counts whose label has this value. */
 function sumOf(all: readonly CountedEvents[], label: string, value: string): number {
   return sum(all.filter(({ labels }) => labels[label] === value))
 }

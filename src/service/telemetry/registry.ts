@@ -7,9 +7,9 @@ import { createMinutely } from './minutely.ts'
 export interface MetricsNeeds extends CounterNeeds, GaugeNeeds {
   /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>
-  /** Whether a text or a rule names a type in another letter case. */
+  /** True if a text or a rule names the type in another letter case. */
   readonly isInOtherCase: (eventType: string) => boolean
-  /** Whether the text of an event type inserts the reason. */
+  /** True if the text of an event type inserts the reason. */
   readonly givesReason: (eventType: string) => boolean
   /** The places of each address in an answer; none if policy administration has no such addresses. */
   readonly addressPlaces: AddressPointers
@@ -22,7 +22,7 @@ export type Metrics = ReturnType<typeof createMetrics>
 /** Resolution of event loop delays: coarse, so that an idle process sleeps. */
 const EVENT_LOOP_PRECISION_MS = 50
 
-/** Gauges of the library that are named like counters; it has the same ones without `_total`. */
+/** The library's gauges that are named like counters; it also has them without `_total`. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
 /** The library's metrics and the service's own: counters.ts and gauges.ts define them. */
@@ -46,7 +46,7 @@ export function createMetrics(needs: MetricsNeeds) {
     ),
     /** Logs what was counted since the last call, see `createMinutely`. */
     logMinute: minutely.log,
-    /** What looks wrong about the data. */
+    /** Present faults of the data. */
     dataFaults: minutely.notices,
     /** Counts a restart of a batch from its look-ups, after a serialization failure or deadlock. */
     countRestart: () => counters.restarts.inc(),

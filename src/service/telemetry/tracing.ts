@@ -55,9 +55,9 @@ const current = new AsyncLocalStorage<Span>()
 const STOP_WAIT_MS = 2_000
 
 /**
- * Sends traces to a collector, as OTLP over HTTP (JSON), with what `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and
- * `OTEL_EXPORTER_OTLP_HEADERS` say. Nothing waits for it: spans are queued, and dropped if the collector is too slow.
- * Attributes contain no contact and no message text.
+ * Sends traces to a collector, as OTLP over HTTP (JSON), and follows `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and
+ * `OTEL_EXPORTER_OTLP_HEADERS`. Nothing waits for it: spans are queued, and dropped if the collector is too slow. Attributes
+ * contain no contact and no message text.
  */
 export function createTracing(options: TracingOptions, log: Logger) {
   const provider = createTracerProvider(options, log)
@@ -71,7 +71,7 @@ export function createTracing(options: TracingOptions, log: Logger) {
   const spans: { readonly [Name in StageName]?: TraceStage<Name> } = {
     batch: (batch) => {
       const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, undefined)
-      // No message is examined for an unsampled span.
+      // Unsampled spans examine no message.
       if (span.isRecording()) {
         span.setAttributes(batchAttributes(batch))
         span.addLinks(listProducers(batch).map((context) => ({ context })))
@@ -174,7 +174,7 @@ function countStates(contacts: Contacts): Record<string, number> {
   }
 }
 
-/** Sends an empty export, as the service sends its traces. Rejects with the collector's answer, or the error of the connection. */
+/** Sends an empty export, as the service sends its traces. Rejects with the collector's answer or the connection's error. */
 export async function tryCollector({ endpoint }: Pick<TracingOptions, 'endpoint'>): Promise<void> {
   const exporter = createExporter(endpoint)
   try {
@@ -222,13 +222,13 @@ function buildUrl(endpoint: string): string {
   return base.endsWith(PATH) ? base : base + PATH
 }
 
-/** All spans of a batch have its trace id: it makes no difference whether a parent decides. */
+/** All spans of a batch have its trace id, so a parent's decision makes no difference. */
 function createSampler({ sampler, samplerRatio }: TracingOptions): Sampler {
   const ratio = sampler.endsWith('always_on') ? 1 : sampler.endsWith('always_off') ? 0 : samplerRatio
   return new TraceIdRatioBasedSampler(ratio)
 }
 
-/** Logs once when traces cannot be sent, and once when they can again: the library reports neither. */
+/** Logs once when traces cannot be sent, and once when they can again; the library reports neither. */
 function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
   let isFailing = false
   return {

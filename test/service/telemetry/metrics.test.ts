@@ -443,7 +443,7 @@ const FIRST_MINUTES: readonly (readonly [number, number, number, number, ...RegE
   [10, 0, 1, 0, /^warn 1 message rejected/],
   [1, 0, 119, 0, /^warn 119 messages rejected/],
   [10, 0, 0, 10, /^info the first events of a topic look right/],
-  [10, 0, 0, 11, /^warn the data looks wrong: 11 of 21 messages had the event id of a logged event/],
+  [10, 0, 0, 11, /^warn the data looks wrong: 11 of 21 messages were duplicates/],
   [1, 0, 0, 8],
 ]
 t.test('what the first minute says of its messages is true of all of them', async (t) => {
@@ -500,7 +500,7 @@ t.test('event ids that many messages share are a fault until most have their own
   t.match(
     lines().filter(({ fault }) => fault === 'repeated-id'),
     [
-      { level: 'warn', msg: /30 of 40 messages/, remedy: /right if checkpoints were moved back/ },
+      { level: 'warn', msg: /30 of 40 messages/, remedy: /if checkpoints were moved back/ },
       { level: 'info', msg: 'the data looks right again' },
     ],
   )
