@@ -21,8 +21,8 @@ export const serveCommand = ({ env }: World) =>
     .action(() => serve(env))
 
 /**
- * The service with what the other wings add to it, each loaded when it is needed. Rejects with every fault if the rule table, its
- * promises or the envelope map cannot be used.
+ * The service, with authoring and console loaded on demand. Rejects with all faults if the rule table, its promises or the envelope
+ * map cannot be used.
  */
 export async function createService(config: Config, log: Logger, senders?: Senders): Promise<App> {
   const ruleFiles = await readRuleFiles().catch(explainFaults)
@@ -33,7 +33,7 @@ export async function createService(config: Config, log: Logger, senders?: Sende
   return createApp(config, log, ruleFiles, { openConsole, describeChange }, senders)
 }
 
-/** The service finds out that rules cannot be used; authors get told why, and what to do. */
+/** Adds the authors' explanation and remedy to a fault of the rules. */
 async function explainFaults(error: unknown): Promise<never> {
   if (error instanceof RuleTableError || error instanceof PromisesError)
     await (await import('./authoring/check/compile-table.ts')).requireNoFaults()

@@ -5,7 +5,7 @@ const TYPE = '(bigint|boolean|bytea|date|integer|jsonb|numeric|text( COLLATE "")
 const DEFAULT = "DEFAULT (''|-?\\d+|true|false)"
 const COLUMN = `${TYPE}( ${DEFAULT}| NOT NULL ${DEFAULT}| ${DEFAULT} NOT NULL)?`
 
-/** Statements that block nobody. Brackets appear as …, and strings are empty. */
+/** Statements that block nobody, with brackets written as … and empty strings. */
 const ALLOWED = [
   'CREATE TABLE [\\w.]+ ?…',
   `ALTER TABLE [\\w.]+ ADD COLUMN \\w+ ${COLUMN}`,
@@ -16,10 +16,10 @@ const ALLOWED = [
   'DROP INDEX CONCURRENTLY IF EXISTS [\\w.]+',
   'CREATE SEQUENCE [\\w.]+( (MINVALUE|MAXVALUE) \\d+| CYCLE)*',
   'CREATE FUNCTION [\\w.]+ ?… RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER RETURN .+',
-  // In one statement: without a default, the version that runs could insert no row.
+  // In one statement, because without a default the running version could insert no row.
   'ALTER TABLE [\\w.]+ ALTER COLUMN (\\w+) DROP IDENTITY, ALTER COLUMN \\1 SET DEFAULT [\\w.]+…',
 ].map(whole)
-/** Harmless once the running version no longer uses it. */
+/** Allowed if the running version does not use the object. */
 const ALLOWED_IF_UNUSED = ['ALTER TABLE [\\w.]+ DROP (COLUMN|CONSTRAINT) \\w+', 'DROP TABLE [\\w.]+'].map(
   whole,
 )
@@ -56,7 +56,7 @@ export function migrationFaults(source: string): string[] {
   return faults
 }
 
-/** Statements on a table that the same file creates, and that nobody uses yet. */
+/** Statements on a table created in the same file, which nobody uses yet. */
 function statementsOnNew(table: string): RegExp[] {
   const name = table.replace('.', '\\.')
   return [

@@ -29,11 +29,11 @@ const { outputFiles, metafile } = await build({
   legalComments: 'eof',
   logLevel: 'warning',
 })
-// Schemas check what comes from outside; the console's data comes from the service, and zod would double the page.
+// Schemas check outside data; the console's data comes from the service, and zod would double the page's size.
 if (Object.keys(metafile.inputs).some((path) => path.includes('node_modules/zod/')))
   throw new Error('the console imports a file with schemas: import its types only, or move what it needs')
 const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
-/** The scripts that the page needs at once: by their static imports. */
+/** The scripts that the page needs at once, by static imports. */
 const loaded = new Set<string>()
 function addLoaded(path: string): void {
   if (loaded.has(basename(path))) return

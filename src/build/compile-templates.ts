@@ -40,7 +40,7 @@ function writeModule(sources: readonly TemplateSource[]): string {
   return `// Generated from templates/ by src/build/compile-templates.ts: edit those, then run make build.
 import { compileTemplates } from '../service/decide/templates/render.ts'
 
-/** The folder in HOUSE that they are from; blank: this one. */
+/** Their folder in HOUSE; blank: this repository. */
 export const house = ${JSON.stringify(process.env.HOUSE ? resolve(process.env.HOUSE) : '')}
 
 export const templates = compileTemplates(${JSON.stringify(sources, null, 2)})

@@ -43,7 +43,7 @@ export const CHANGED_CSV = csvList([
   'locator',
 ] as const satisfies readonly (keyof ChangedEvent)[])
 
-/** Runs a back-test, see `runBacktest`, and notes where to find the events that change. */
+/** Runs a back-test, see `runBacktest`, and records the pages of the changed events. */
 export async function reportBacktest(
   candidate: Pick<RuleTable, 'decide'>,
   source: BacktestSource,
@@ -65,7 +65,7 @@ export async function reportBacktest(
       count: sum(own),
       /** Such as "claim.paid 12, invoice.paid 3". */
       eventTypes: describeEventTypes(own),
-      /** Each change with the groups in which its events are found. */
+      /** Each change with the groups of its events. */
       changes: own.map((change) => [change, placesOf.get(change) ?? []] as const),
     }
   })
@@ -81,11 +81,11 @@ function describeEventTypes(changes: readonly BacktestChange[]): string {
   return [...named, ...(more > 0 ? [counted(more, 'more event type')] : [])].join(', ')
 }
 
-/** The result of a back-test, cut to a readable size: its changes by kind, the most harmful first. */
+/** The result of a back-test, cut to a readable size: changes by kind, most harmful first. */
 export type BacktestReport = Awaited<ReturnType<typeof reportBacktest>>
 export type KindOfChange = BacktestReport['kinds'][number]
 
-/** Some of the events of one kind, the most frequent change first. */
+/** Some events of one kind of change, the most frequent change first. */
 export async function listChanged(
   { kind, changes }: KindOfChange,
   readMembers: (place: GroupPosition) => Promise<readonly ListedMember[]>,

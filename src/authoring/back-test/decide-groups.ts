@@ -19,10 +19,10 @@ export interface BacktestChange {
 
 type BacktestResult = ReturnType<ReturnType<typeof createBacktest>['result']>
 
-/** The reason that a rule of a revision gave; undefined if unknown. */
+/** The reason of a past rule; undefined if unknown. */
 type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
 
-/** Anyone can invent event types: beyond this number, the others are counted as one. */
+/** Limit for event types, since anyone can invent some; all others are counted as one. */
 const EVENT_TYPE_COUNT_MAX = 1_000
 const OTHER_EVENT_TYPES = '(other event types)'
 
@@ -66,7 +66,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, findReason:
     },
     result: () => ({
       ...counts,
-      /** The most harmful first; the most frequent first within a kind. */
+      /** Most harmful kind first, then by frequency. */
       changes: [...changes.values()].sort((a, b) => rankChange(a) - rankChange(b) || b.count - a.count),
     }),
   }
@@ -138,7 +138,7 @@ function decideAgain(
   return { facts, result: decideRecorded(candidate.decide, facts) ?? null }
 }
 
-/** The recorded decision with its rule's reason: the recorded one may also contain the look-up's error. */
+/** The recorded decision with its rule's reason: the recorded reason may include the error of a look-up. */
 function recordedResult(
   { ruleId, outcome, channel, ruleTableRevision, isPartyInvalid }: DecisionGroup,
   after: RecordedResult,
@@ -147,6 +147,6 @@ function recordedResult(
   const reasonIsFixed = isPartyInvalid && outcome === 'SKIP' && after.outcome === 'SKIP'
   const reasonOfRule = ruleId === UNKNOWN_CHANNEL_RULE_ID ? NO_RULE : findReason(ruleTableRevision, ruleId)
   const reason = reasonIsFixed ? undefined : reasonOfRule
-  // Without both reasons a difference cannot be determined.
+  // A difference requires both reasons.
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
 }

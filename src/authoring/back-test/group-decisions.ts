@@ -21,7 +21,7 @@ const page = z.object({
   ),
 })
 
-/** The database takes some 40 ms for as many usual decisions. Most of them are alike, and so become few groups. */
+/** The database takes some 40 ms for this many usual decisions. Most are alike and form few groups. */
 const DECISION_COUNT_MAX = 5_000
 
 /** A page of the decisions of a period. */
@@ -30,7 +30,7 @@ export interface DecisionPageRequest {
   readonly from: string
   /** Null: up to now. */
   readonly to: string | null
-  /** The locator at which the page before ended; none for the first page. */
+  /** The last locator of the previous page; none for the first page. */
   readonly cursor?: string | null | undefined
 }
 
@@ -41,8 +41,8 @@ interface PageLimits {
 }
 
 /**
- * Reads decisions, grouped by facts and result: at most `decisionCountMax` and `PAGE_BYTES_MAX` of facts; only of the last event on
- * the page all. An event belongs to the period and rule of its first decision, and counts once, by its last one.
+ * Reads decisions, grouped by facts and result: at most `decisionCountMax` and `PAGE_BYTES_MAX` of facts, plus the remaining ones
+ * of the page's last event. An event belongs to the period and rule of its first decision, and counts once, by its last one.
  */
 export async function groupDecisions(
   connection: CommonQueryMethods,

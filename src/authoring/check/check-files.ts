@@ -36,7 +36,7 @@ export interface Against extends EventTypesThatCame {
   readonly rules?: readonly Rule[]
 }
 
-/** Reviews a rule table and its promises together: faults of one file do not hide those of the other. */
+/** Reviews a rule table and its promises together, so that faults of one file do not hide those of the other. */
 export async function checkRuleFiles(
   tableText: string,
   promisesText: string,
@@ -69,7 +69,7 @@ export async function checkRuleFiles(
   }
   const enumeration = await enumerate(rules, knownEventTypes)
   const cases = promises === null ? enumeration.answers : listCases(promises, enumeration)
-  // One change for all that is wrong about a rule, in both files.
+  // One change mends all faults of a rule, in both files.
   const findWrong: FindWrong = (rule, answer) => {
     const wrong = findWrongSend(rule, answer)
     const isBroken = promises?.some(

@@ -11,7 +11,7 @@ import { decideByRule, type Rule } from '../../service/decide/rules/rule.ts'
 import type { Fault } from '../../service/text/faults.ts'
 import { summariseCases } from './find-faults.ts'
 
-/** A fault of the promises. `exclude`: the change that exempts a case from a broken promise, if its event types have names. */
+/** A fault of the promises. `exclude`: the change that exempts a case from a broken promise, if it has named event types. */
 export interface PromiseFault extends Fault {
   readonly exclude?: Exclusion
 }
@@ -74,7 +74,7 @@ function describeViolation(promise: RulePromise, rule: Rule, situation: Situatio
   return result.outcome === 'SEND' ? `sent by ${nameOfChannel(result.channel)}` : describeResult(result)
 }
 
-/** Lists the types behind `any other`, since they change with the rules. */
+/** Lists the types covered by `any other`, since they change with the rules. */
 function whichTypes({ when }: RulePromise): string {
   if (when.eventType === null || !isAnyOther(when.eventType.text)) return ''
   const { names, prefixes } = when.eventType

@@ -31,7 +31,7 @@ export const checkCommand = (world: World) =>
     .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
     .addOption(fileOption('--promises <file>', 'what the rule table promises', PROMISES))
     .addOption(fileOption('--envelope <file>', 'the envelope map', ENVELOPE_MAP))
-    .option('--unguarded', 'say which rules no promise guards')
+    .option('--unguarded', 'list the rules that no promise guards')
     .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
     .option('--json', 'as one JSON value: the faults, warnings and summary of each file')
     .action((options: Options) => check(world, options))

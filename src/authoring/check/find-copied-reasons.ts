@@ -4,8 +4,8 @@ import type { Fault } from '../../service/text/faults.ts'
 const READ_OUT = 'members hear it when they ask why'
 
 /**
- * Warnings about explanations that may not be true: word for word that of a rule above, or unchanged although the outcome or
- * channel of the rule is not that of `before`, the rules to which a change is made.
+ * Warnings about explanations that may be wrong: copied from a rule above, or unchanged although the rule's outcome or channel
+ * differs from `before`, the rules before a change.
  */
 export function findCopiedReasons(rules: readonly Rule[], before: readonly Rule[] = []): Fault[] {
   return rules.flatMap(({ id, row, because, outcome, sendBy }, index): Fault[] => {

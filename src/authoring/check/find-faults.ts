@@ -11,12 +11,12 @@ import { type Fault, wholeFault } from '../../service/text/faults.ts'
 import { createRemedies, type FindWrong } from './find-remedy.ts'
 import { describePlaces } from './reach.ts'
 
-/** A fault names no more rules or event types: it stays one line. */
+/** Limit for the rules or event types named in a fault, so that it stays one line. */
 const NAMED_COUNT_MAX = 8
 
 /**
- * Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. One for each cause: the
- * faults that one rule makes are one, if one change mends them.
+ * Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. Faults of one rule are
+ * merged if one change mends them.
  */
 export function findFaults(
   enumeration: Enumeration,
@@ -52,13 +52,13 @@ export function findFaults(
   ]
 }
 
-/** A fault of a rule, which shows at this row. `end` is said if no one change mends the rule. */
+/** A fault of a rule, shown at this row. `end` follows the text if no single change mends the rule. */
 interface RuleFault {
   readonly rule: Rule
   readonly row: number
   readonly text: string
   readonly end: string
-  /** Another remedy, said after the one that is found. */
+  /** Another remedy, appended to the one found. */
   readonly orElse?: string
 }
 
@@ -74,7 +74,7 @@ function mergeFaults({ id, row }: Rule, faults: readonly RuleFault[], remedy: st
   }))
 }
 
-/** The rules that never apply: those that others hide, with the first that does, and those that contradict themselves. */
+/** The rules that never apply: hidden ones, with the first rule that hides them, and contradictory ones. */
 function neverApplying(
   { rules, answers }: Enumeration,
   findWrong: FindWrong,
@@ -105,7 +105,7 @@ function neverApplying(
     const [{ rule, covered, hiders }] = group as [(typeof dead)[0]]
     const [first, last] = [hiders[0], hiders.at(-1)] as [Rule, Rule]
     const isSound = answers.every((answer) => answer.rule !== first || findWrong(first, answer) === null)
-    // Whoever mutes a type for all wants no exception.
+    // A rule that mutes a type for everyone is not meant to have exceptions.
     const orDelete = (hidden: string) => (isSound ? `, or delete ${hidden}` : '')
     if (group.length > 1) {
       const names = group.map((one) => `"${one.rule.id}"`)
@@ -134,7 +134,7 @@ function neverApplying(
   return [hidden, contradictory]
 }
 
-/** A rule that can never match tests a fact that is unknown for its party. */
+/** A rule that can never match, because it tests a fact that is unknown for its party state. */
 function contradictionIn({ when: { party, ...when } }: Rule): string {
   const [asked] = FACT_LIST.filter(
     ([key, { knownFor, whereUnknown }]) =>

@@ -3,10 +3,10 @@ import type { FirstMatch } from '../../service/decide/rules/first-match.ts'
 import { type Cell, listCovering } from '../../service/decide/rules/judge-rules.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 
-/** The fault if a rule decides a case; null if there is none. `cell` would exclude the case, if a cell can. */
+/** The fault if a rule decides a case, or null. `cell` would exclude the case, if a cell can. */
 export type FindWrong = (rule: Rule, answer: FirstMatch) => { readonly cell: Cell | null } | null
 
-/** A case of a rule. `next` would decide it if the rule were not there. */
+/** A case of a rule. `next` would decide it without the rule. */
 interface OwnCase {
   readonly situation: Situation
   readonly wrong: ReturnType<FindWrong>
@@ -15,8 +15,8 @@ interface OwnCase {
 }
 
 /**
- * Returns the least change of a rule, in words, after which it decides nothing wrongly, hides no rule, and still decides
- * something: cells to fill in, a row to move it below, or both. Null if no such change mends it, or if nothing is wrong.
+ * Returns the smallest change of a rule, in words, after which it decides nothing wrongly, hides no rule, and still decides
+ * something: cells to fill in, a row to move it below, or both. Null if no such change mends it, or if it has no fault.
  */
 export function createRemedies(
   rules: readonly Rule[],
@@ -42,7 +42,7 @@ export function createRemedies(
         if (isMended(own, hidden, cells, last)) return describeRemedy(rule, cells, last)
     return null
   }
-  // Each promise that a rule breaks asks again.
+  // Each promise broken by a rule asks again.
   return (rule) => {
     if (!found.has(rule)) found.set(rule, findRemedy(rule))
     return found.get(rule) ?? null
@@ -50,8 +50,8 @@ export function createRemedies(
 }
 
 /**
- * True if the rule, with these cells added and moved below `last`, is right about all that it decides, and what it no longer decides
- * goes to no wrong rule.
+ * True if the rule, with these cells added and moved below `last`, decides nothing wrongly, and the cases that it gives up go to no
+ * wrong rule.
  */
 function isMended(
   own: readonly OwnCase[],
@@ -72,7 +72,7 @@ function isMended(
   )
 }
 
-/** Every choice of these cells, the smallest first. */
+/** Every choice of these cells, smallest first. */
 function choicesOf(cells: readonly Cell[]): readonly (readonly Cell[])[] {
   const choices: (readonly Cell[])[] = [[]]
   for (const cell of new Map(cells.map((one) => [one.words, one])).values())

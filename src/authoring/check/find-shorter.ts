@@ -7,7 +7,7 @@ import { decideByRule, type Rule } from '../../service/decide/rules/rule.ts'
 import type { When } from '../../service/decide/rules/when.ts'
 import { decidedAlike } from '../diff/compare-tables.ts'
 
-/** A shorter table with the same decisions: `row` is deleted, after another row got another cell. */
+/** A shorter table with the same decisions: `row` is deleted once a cell of another row is changed. */
 export interface Shorter {
   readonly row: number
   readonly text: string
@@ -15,8 +15,8 @@ export interface Shorter {
 }
 
 /**
- * Rows whose deletion changes no decision, and pairs of rows that one could replace. Each hint holds for the table as it is; a row is part
- * of one: of twenty rows that are alike, ten hints tell enough.
+ * Rows whose deletion changes no decision, and pairs of rows that one row could replace. Each hint holds for the present table, and
+ * each row is in one hint only: for twenty equal rows ten hints suffice.
  */
 export function findShorter({ rules, answers }: Enumeration): Shorter[] {
   const cases = answers.map(
@@ -61,7 +61,7 @@ interface Covered extends FirstMatch {
   readonly covering: readonly Rule[]
 }
 
-/** A row that replaces both rules without a change, and hides none; null if there is none. */
+/** A row that replaces both rules without a change, and hides no rule; null without one. */
 function findMerge(rule: Rule, other: Rule, ruleCount: number, cases: readonly Covered[]): Shorter | null {
   const merged = mergedCell(rule, other)
   if (merged === null) return null
@@ -92,7 +92,7 @@ function decidesAlike({ rule, situation }: FirstMatch, now: Rule | undefined): b
     : decidedAlike(decideByRule(rule, situation), decideByRule(now, situation))
 }
 
-/** The cell that stands for those of both rules, if they decide the same and differ in one condition; null if no cell can. */
+/** The cell that covers both rules, if they decide the same and differ in one condition; null if no cell can. */
 function mergedCell(
   one: Rule,
   other: Rule,

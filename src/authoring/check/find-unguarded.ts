@@ -4,7 +4,7 @@ import { covers, keepsPromise, listCases } from '../../service/decide/rules/judg
 import type { RulePromise } from '../../service/decide/rules/load-promises.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 
-/** The rules whose outcome could become any other one without breaking a promise. */
+/** The rules whose outcome could change to any other without breaking a promise. */
 export function findUnguarded(promises: readonly RulePromise[], enumeration: Enumeration): readonly Rule[] {
   const guarded = new Set<Rule>()
   for (const { rule, ...one } of listCases(promises, enumeration)) {

@@ -7,11 +7,12 @@ import { counted } from '../../service/text/count.ts'
 import type { Fault } from '../../service/text/faults.ts'
 import type { FindWrong } from './find-remedy.ts'
 
-// The part that a rule decides of all that its cells describe: rows above may take the rest. A case is a situation of an event type.
+// The share of the cases described by a rule's cells that the rule decides; rows above may decide the rest. A case is a situation of an
+// event type.
 
 const NAMED_COUNT_MAX = 4
 
-/** The rules that a change adds, rewrites or moves; others only make room for them, or have another name. */
+/** The rules that a change adds, rewrites or moves, without those that only make room or have a new name. */
 export function changedRules(before: readonly Rule[], after: readonly Rule[]): readonly Rule[] {
   const idsBefore = before.map(({ id }) => id)
   const oldIds = new Map(after.map((rule) => [rule, findOldId(rule, before, after)]))
@@ -33,7 +34,7 @@ export function changedRules(before: readonly Rule[], after: readonly Rule[]): r
   })
 }
 
-/** The id that a renamed rule had: of a rule that is gone, with the same cells. */
+/** The former id of a renamed rule: that of a deleted rule with the same cells. */
 function findOldId(rule: Rule, before: readonly Rule[], after: readonly Rule[]): string {
   const isNamed = (rules: readonly Rule[], id: string) => rules.some((one) => one.id === id)
   const cells = cellsKey(rule)
@@ -48,8 +49,8 @@ function cellsKey({ when, outcome, sendBy }: Rule): string {
 }
 
 /**
- * Warns of each changed rule from which rows above take cases that it may decide, and would decide otherwise for members; of one that
- * decides nothing, a fault tells.
+ * Warns of changed rules if rows above decide some of their cases, with another result for members. A rule that decides nothing is
+ * a fault instead.
  */
 export function findShortReach(
   rules: readonly Rule[],
@@ -96,8 +97,8 @@ export function describeReach(
 }
 
 /**
- * The places at which a rule that never applies would, in words, the one with the greatest effect first. `described`: the cases that its
- * cells describe, all of which rows above decide. Left out are places where it would decide something wrongly.
+ * The places at which a rule that never applies would apply, in words, greatest effect first. `described`: the cases described by
+ * its cells, all decided by rows above. Omits places where it would decide something wrongly.
  */
 export function describePlaces(
   rule: Rule,

@@ -13,24 +13,24 @@ export interface Review {
   readonly warnings: readonly Fault[]
 }
 
-/** Effects of a change of rules, promises and templates. Null: unknown, because a file has faults. */
+/** Effects of a change of rules, promises and templates; null if unknown because of a file's faults. */
 export interface ChangeSummary {
   readonly reviews: readonly Review[]
   readonly diff: RuleTableDiff | null
-  /** Null: no decision differs, or nobody counted. */
+  /** Null if no decision differs, or events were not counted. */
   readonly traffic: TrafficEffect | null
   readonly texts: readonly PreviewChange[] | null
   /** Changed rules, promises and fields of the envelope map. */
   readonly rows: readonly RowChange[]
-  /** How the table could be shorter with the same decisions. */
+  /** Hints for a shorter table with the same decisions. */
   readonly shorter: readonly string[]
-  /** Sentences about results of the table that a promise forbade before. */
+  /** Sentences about results of the table that a promise forbade. */
   readonly nowPossible: readonly string[]
-  /** Accepted outcomes and texts that are no longer true, and those that are true instead. */
+  /** Accepted outcomes and texts that no longer hold, and their replacements. */
   readonly outcomes: { readonly gone: readonly string[]; readonly fresh: readonly string[] } | null
 }
 
-/** One page for a pull request: faults first, then the changes, the most harmful first. */
+/** One page for a pull request: faults first, then changes, most harmful first. */
 export function summaryToMarkdown({
   reviews,
   diff,
@@ -64,7 +64,7 @@ export function summaryToMarkdown({
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** Of more warnings the rest is folded away: each row of a large table may have one. */
+/** Warnings beyond this number are folded away: each row of a large table may have one. */
 const SHOWN_WARNINGS_MAX = 8
 
 function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular: string): string {
@@ -101,7 +101,7 @@ function promisesToMarkdown(rows: readonly RowChange[], nowPossible: readonly st
   return cautionToMarkdown(rows, possible)
 }
 
-/** A forge shows such a block in red. Empty without changed rows. */
+/** A block that forges show in red. Empty without changed rows. */
 function cautionToMarkdown(rows: readonly RowChange[], effects: readonly string[]): string {
   if (rows.length === 0) return ''
   const items = rows.map(({ text }) => `- ${literal(text)}`)
@@ -134,7 +134,7 @@ function trafficToMarkdown({ summary, changes, notes }: TrafficEffect): string {
 
 const SITUATION =
   'A situation is one combination of the facts that rules read about a member, for some event types.'
-/** If more situations change, each kind of change is folded away. */
+/** Number of changed situations beyond which each kind of change is folded away. */
 const SHOWN_COUNT_MAX = 12
 
 /** @internal The diff in sentences, for a pull request: a heading for each kind of change, the most harmful first. */
@@ -161,7 +161,7 @@ function formatGroup({ sentence, situations }: ChangeGroup, folded: boolean): st
     : `${literal(sentence)}:\n\n${list}`
 }
 
-/** If more texts change, their wholes are folded away. */
+/** Number of changed texts beyond which the full texts are folded away. */
 const SHOWN_TEXT_COUNT_MAX = 3
 const NAME_COUNT_MAX = 5
 
@@ -199,7 +199,7 @@ function isChanged(change: PreviewChange): change is ChangedText {
   return change.before !== null && change.after !== null
 }
 
-/** The lines that differ, once for all event types in which they do. */
+/** The changed lines, once for all event types with the same change. */
 function formatEdits(changed: readonly ChangedText[]): string[] {
   const typesOf = new Map<string, string[]>()
   for (const { eventType, before, after } of changed) {
@@ -255,7 +255,7 @@ function literal(text: string): string {
   return text.replace(/[\\`*[\]<>&|~@#]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** Literal text in a block that no run of backticks in it can end. */
+/** Literal text in a block with a longer fence than any run of backticks in it. */
 function fenced(text: string, language = 'text'): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
   const fence = '`'.repeat(longest + 1)

@@ -38,9 +38,9 @@ export function classifyChange({ before, after }: BeforeAfter): ChangeKind {
 }
 
 export interface RuleTableDiff {
-  /** Event types, folded into the classes that the two tables together distinguish. */
+  /** Classes of event types that the two tables together distinguish. */
   readonly classes: readonly EventClass[]
-  /** Outcome, channel or reason differs. In the order of the situations that the two tables tell apart. */
+  /** Changes of outcome, channel or reason, in the order of the situations that the two tables distinguish. */
   readonly changes: readonly Change[]
   /** Same decision, by a rule with another id. */
   readonly moved: readonly Change[]
@@ -48,7 +48,7 @@ export interface RuleTableDiff {
   readonly reworded: readonly { readonly before: Rule; readonly after: Rule }[]
 }
 
-/** Compares the decisions of two tables, situation by situation. Their wording makes no difference. */
+/** Compares the decisions of two tables, situation by situation, whatever their wording. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
   const rules = [...before.rules, ...after.rules]
   const { classes } = foldEventTypes(eventTypeCells(rules), [])
@@ -77,7 +77,7 @@ function hasSameResult({ before, after }: Pick<Change, 'before' | 'after'>): boo
   return before.ruleId === after.ruleId && decidedAlike(before, after)
 }
 
-/** True if the log would show no difference between the two. */
+/** True if both leave the same in the log. */
 export function decidedAlike(one: RecordedResult, other: RecordedResult): boolean {
   return one.outcome === other.outcome && one.channel === other.channel && one.reason === other.reason
 }

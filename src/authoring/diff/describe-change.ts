@@ -5,7 +5,7 @@ import { compileRuleTable } from '../check/compile-table.ts'
 import { diffRuleTables } from './compare-tables.ts'
 import { describeDiff } from './diff-text.ts'
 
-/** The changes from an archived rule table, in sentences; its faults if this version would refuse it. */
+/** The changes from an archived rule table, in sentences, or the faults for which this version refuses it. */
 export async function describeTableChange(before: string, table: RuleTable) {
   try {
     return { changes: describeDiff(diffRuleTables(await compileRuleTable(before), table)) }

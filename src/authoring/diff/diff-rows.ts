@@ -62,8 +62,8 @@ const hasSameName: IsSame = ([name], [nameNow]) => name === nameNow
 const hasSameCells: IsSame = ([, ...cells], [, ...cellsNow]) => cells.join('\n') === cellsNow.join('\n')
 
 /**
- * The new row for each old one, by name, or else by equal cells, or else by place; none for a deleted row. An added row may be taken for a
- * deleted one.
+ * The new row for each old one, by name, else by equal cells, else by place; none for a deleted row. An added row may be matched
+ * with a deleted one.
  */
 export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
   const isInPlace: IsSame = (row, now) => before.indexOf(row) === after.indexOf(now)
@@ -96,7 +96,7 @@ function describeRowChange(columns: readonly string[], row: Cells, now: Cells): 
   return [{ kind: isNarrower ? 'narrowed' : 'changed', words: `${name}: ${words.join(', ')}` }]
 }
 
-/** A blank row does not count: the checks skip it. */
+/** False for a blank row, which the checks skip. */
 export function isFilled(row: Cells): boolean {
   return row.some((cell) => cell.trim() !== '')
 }

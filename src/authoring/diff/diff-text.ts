@@ -11,7 +11,7 @@ import {
   type RuleTableDiff,
 } from './compare-tables.ts'
 
-/** Changes described by one sentence: same results before and after, same event types. */
+/** Changes in one sentence: same results before and after, same event types. */
 export interface ChangeGroup {
   readonly kind: ChangeKind
   /** Example: `2 situations change from SEND by email to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
@@ -39,16 +39,16 @@ export function describeDiff(diff: RuleTableDiff): string[] {
 export function summariseDiff({ changes }: RuleTableDiff): string {
   const summary = `${counted(changes.length, 'situation')} ${changes.length === 1 ? 'changes' : 'change'}`
   if (changes.length === 0) return summary
-  const told = CHANGE_KINDS.map((kind) => ({
+  const counts = CHANGE_KINDS.map((kind) => ({
     kind,
     count: changes.filter((change) => classifyChange(change) === kind).length,
   }))
     .filter(({ count }, index) => count > 0 || index < 2)
     .map(({ kind, count }) => `${count} ${kind}`)
-  return `${summary}: ${told.join(', ')}`
+  return `${summary}: ${counts.join(', ')}`
 }
 
-/** The changes, the most harmful first, in as few sentences as possible. */
+/** The changes, most harmful first, in as few sentences as possible. */
 export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[] {
   const rank = (change: Change) => CHANGE_KINDS.indexOf(classifyChange(change))
   const ordered = changes.toSorted((one, other) => rank(one) - rank(other))
@@ -61,7 +61,7 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   }))
 }
 
-/** Situations that another rule decides as before. */
+/** Situations decided by another rule with the same result. */
 export function describeRest({ moved }: RuleTableDiff): string[] {
   const byRules = Map.groupBy(
     moved,

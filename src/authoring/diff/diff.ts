@@ -52,7 +52,7 @@ async function diff(world: World, { against, table, json }: Options): Promise<vo
   await print(world, ...(json ? [JSON.stringify({ ...difference, warnings, sentences })] : sentences))
 }
 
-/** The earlier table; at a git revision with the templates of that revision, to which `no template` refers. */
+/** The earlier table; for a git revision, with that revision's templates, to which `no template` refers. */
 async function tableBefore(against: string, table: string): Promise<RuleTable> {
   const name = `the rule table of ${against}`
   const isFile = await stat(against).then(

@@ -42,14 +42,14 @@ export interface Texts {
   readonly report: TemplateReport
 }
 
-/** `outcomes`: the accepted ones, against which file names are checked. `seen`: types of recent events, valid too. */
+/** `outcomes`: the accepted ones, against which file names are checked. `seen`: types of recent events, which are also valid. */
 export function readTexts(files: readonly TemplateFile[], outcomes: string, seen: readonly string[]): Texts {
   const accepted = acceptedEventTypes(outcomes)
   const options = { sha256: noRevision, accepted, seen }
   return { eventTypes: listEventTypes(files), report: checkTemplates(files, options) }
 }
 
-/** A draft is not recorded. */
+/** Drafts have no recorded revision. */
 const noRevision = () => ''
 
 /** Files and their checks. */
@@ -88,8 +88,8 @@ export async function loadVersion(
 }
 
 /**
- * All effects of a change. `outcomes`: the accepted ones; `traffic`: the text of `rules/traffic.csv`, if there is one; `trafficBefore`:
- * the one without the change.
+ * All effects of a change. `outcomes`: the accepted ones; `traffic`: the text of `rules/traffic.csv`, if any; `trafficBefore`: its
+ * text before the change.
  */
 export function summariseChange(
   before: Version,
@@ -135,7 +135,7 @@ function conflictsIn(outcomes: string): Fault[] {
   return conflict === null ? [] : [{ row: conflict.line, column: null, text: conflict.text }]
 }
 
-/** Results of the table that a promise forbade before it was deleted or changed. */
+/** Results of the table that a deleted or changed promise forbade. */
 function findNowPossible(
   before: readonly RulePromise[],
   after: readonly RulePromise[],
@@ -146,7 +146,7 @@ function findNowPossible(
   const broken = checkPromises(gone, listCases(gone, enumeration), () => null).filter(
     ({ column }) => column === null,
   )
-  // The last line says how to exempt it.
+  // The last line explains how to exempt it.
   return broken.flatMap(({ text, lines = [], exclude }) => [
     text,
     ...lines.slice(0, exclude ? -1 : undefined),
@@ -166,7 +166,7 @@ export function formatProposal(summary: ChangeSummary): string {
 /** Below the limit for the text of a pull request. */
 const PROPOSAL_LENGTH_MAX = 60_000
 
-/** Splits a sheet into its cells, in the usual order of columns. `rows` is null if that fails; `columns` are those of the file. */
+/** Splits a sheet into cells, in the usual order of columns. `rows` is null if that fails; `columns` are the file's own. */
 export function readGrid(csvText: string, form: SheetForm<string>) {
   const { columns, rows, faults } = readSheet<string, Cells>(csvText, form, ({ read }) =>
     form.columns.map((column) => read(column, (text) => text) ?? ''),
@@ -175,9 +175,8 @@ export function readGrid(csvText: string, form: SheetForm<string>) {
 }
 
 /**
- * The file of a grid, cell for cell, with its own columns (by default all) and those in which a cell is filled. Unlike in a
- * report, formulas get no apostrophe, since a rule table must come back unchanged. Quotes appear only if needed, so that few
- * lines change.
+ * The file of a grid, cell for cell, with its own columns (by default all) and any other with a filled cell. Unlike in a report,
+ * formulas get no apostrophe, since a rule table must come back unchanged. Quotes appear only if needed, so that few lines change.
  */
 export function gridToCsv(columns: readonly string[], rows: readonly Cells[], own = columns): string {
   const written = columns.reduce((some, column, at) => {

@@ -48,7 +48,7 @@ interface Options {
 async function summarise(world: World, { against, json }: Options): Promise<void> {
   await checkRevision(against, dirname(RULE_TABLE), 'git revision')
   const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
-  // By the present ones, the old name of a renamed template would be a fault.
+  // With the present ones, the old name of a renamed template would be a fault.
   const outcomesThen = await readFileAt(against, OUTCOMES).catch(() => '')
   const traffic = await readFile(TRAFFIC, 'utf8').catch(() => null)
   const trafficThen = await readFileAt(against, TRAFFIC).catch(() => null)

@@ -75,7 +75,7 @@ const FORMER_WORDS: ReadonlyMap<string, string> = new Map([
   ['by SMS', 'by text message'],
 ])
 
-/** Accepted outcomes in the words of this version. Reasons, rules and texts are the company's own words: they stay. */
+/** Accepted outcomes in the words of this version. Reasons, rules and texts are the company's own words and stay. */
 export function rewordOutcomes(accepted: string): string {
   const lines = accepted
     .replaceAll('\r\n', '\n')
@@ -91,7 +91,7 @@ function rewordLine(line: string): string {
   return line === situation ? facts : [facts, result.replace(/^[^,]+/, reword), ...rest].join(': ')
 }
 
-/** The event types that have a section, which differ from the headings of all others. */
+/** The event types with a section of their own. */
 export function acceptedEventTypes(text: string): string[] {
   const headings = text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line))
   return headings.filter(
@@ -100,7 +100,7 @@ export function acceptedEventTypes(text: string): string[] {
   )
 }
 
-/** Outcomes and texts in only one of two lists, each with its section. Empty sections and former words make no difference. */
+/** Outcomes and texts in only one of two lists, each with its section. Ignores empty sections and former words. */
 export function compareOutcomes(accepted: string, actual: string): { gone: string[]; fresh: string[] } {
   const [before, after] = [parseEntries(rewordOutcomes(accepted)), parseEntries(actual)]
   return {

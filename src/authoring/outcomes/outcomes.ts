@@ -38,7 +38,7 @@ async function outcomes(world: World, options: Options): Promise<void> {
   if (!options.reworded && reworded !== accepted.replaceAll('\r\n', '\n'))
     note(
       world,
-      'rules/outcomes.txt has words of an earlier version: commit what "rules outcomes --reworded" prints, and the diff of a later commit shows only what is decided or told differently',
+      'rules/outcomes.txt has words of an earlier version: commit what "rules outcomes --reworded" prints, and the diff of a later commit shows only changed decisions and texts',
     )
   if (options.accept) await writeFile(OUTCOMES, listed)
   else world.stdout.write(options.json ? `${JSON.stringify({ outcomes: listed })}\n` : listed)

@@ -15,7 +15,7 @@ export interface TemplateLine {
   readonly file: string
   /** SMS segments of its longest text. */
   readonly sms: SmsLength
-  /** Variables that it inserts or tests. */
+  /** Variables that the text inserts or tests. */
   readonly uses: readonly string[]
 }
 
@@ -71,7 +71,7 @@ function listVariables(source: string): string[] {
   return [...new Set([subject, body].flatMap((part) => parseTags(part)).map(({ name }) => name))].sort()
 }
 
-/** Reasons outside `{{#reason}}`: an event without one leaves a gap in the sentence. */
+/** Reasons outside `{{#reason}}`: without a reason they leave a gap in the sentence. */
 function unguardedReasons({ name, text }: TemplateFile): TemplateFault[] {
   const { subject, body, bodyLine } = splitSource(text)
   return [...parseTags(subject), ...parseTags(body, bodyLine)]

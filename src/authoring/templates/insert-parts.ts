@@ -15,7 +15,7 @@ export function nameOfPart({ name }: Named): string | null {
   return PART_FILE.exec(name)?.[1] ?? null
 }
 
-/** The parts of these files by name, as they are inserted: without BOM and final line breaks. */
+/** The parts of these files by name, without BOM and final line breaks. */
 export function readParts(
   files: readonly (Named & { readonly text: string })[],
 ): ReadonlyMap<string, string> {

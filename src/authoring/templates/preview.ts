@@ -9,7 +9,7 @@ import { measureSms, type SmsLength } from './sms-length.ts'
 
 /** One variant of an event type's text. */
 export interface PreviewedText {
-  /** Null if a reason makes no difference. */
+  /** Null if the reason does not affect the text. */
   readonly withReason: boolean | null
   readonly subject: string
   readonly body: string
@@ -78,7 +78,7 @@ function buildPreview(templates: Templates, name: string, sample = usualSample):
   return { name, eventType: titleOf(name), texts: alike ? [{ ...one, withReason: null }] : [one, other] }
 }
 
-/** Texts that differ as rendered: a template comment or another line end does not count. */
+/** Texts whose rendering differs; comments and line ends do not count. */
 export function diffPreviews(before: Templates, after: Templates): PreviewChange[] {
   return [...listTypesWithTemplate(new Map([...before, ...after])), GENERIC].flatMap((name) => {
     if (before.get(name)?.source === after.get(name)?.source) return []

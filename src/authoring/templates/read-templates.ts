@@ -22,7 +22,7 @@ export interface ReadOptions {
   readonly sha256: (text: string) => string
   /** Accepted event types, against which file names are checked; absent: any name is valid. */
   readonly accepted?: readonly string[]
-  /** Types of recent events, valid too: a name that is nearly one of them is misspelt. */
+  /** Types of recent events, which are also valid; a name similar to one of them is misspelt. */
   readonly seen?: readonly string[]
 }
 
@@ -33,13 +33,13 @@ const GENERIC_BODY = 'A {{eventType}} event has occurred'
 /** A variable in one pair of braces. */
 const SINGLE_BRACES = new RegExp(`(?<!\\{)\\{\\s*(${VARIABLES.join('|')})\\s*\\}(?!\\})`)
 
-/** The templates of these files, in any order. Throws TemplateError with the first fault of every file. */
+/** The templates of these files. Throws TemplateError with the first fault of every file. */
 export function readTemplates(files: readonly TemplateFile[], options: ReadOptions): Templates {
   return compileTemplates(checkedSources(files, options))
 }
 
 /**
- * The files as sources of templates, by name. Parts are inserted, so that an archived source renders alone. Throws TemplateError
+ * The files as sources of templates, by name, with parts inserted, so that an archived source renders alone. Throws TemplateError
  * with the first fault of every file.
  */
 export function checkedSources(files: readonly TemplateFile[], options: ReadOptions): TemplateSource[] {
@@ -80,7 +80,7 @@ function checkPart(text: string): void {
   checkTags(parseTags(text), null)
 }
 
-/** Finds the faults that any file can have. Throws LineFault. */
+/** Checks for faults of any file. Throws LineFault. */
 function checkWording(source: string): void {
   const garbled = source.search(/[\0\uFFFD]/)
   if (garbled !== -1)
@@ -97,7 +97,7 @@ function checkWording(source: string): void {
 interface Parts {
   /** Event types that have a file. */
   readonly names: readonly string[]
-  /** The texts of those without a fault. */
+  /** The texts without a fault. */
   readonly sound: ReadonlyMap<string, string>
 }
 
@@ -114,7 +114,7 @@ function checkSource({ name: file, text: source }: TemplateFile, parts: Parts): 
   refuseIf(canBeBlank(subject), 1, 'the subject is or can be empty: give it fixed words')
   refuseIf(own.trim() === '', bodyLine, 'the body is empty: write it below the subject')
   checkTags(parseTags(own, bodyLine), parts.names)
-  // The part's own fault says enough.
+  // The part's own fault suffices.
   if (listInserted(own).some((name) => !parts.sound.has(name))) return
   const body = insertParts(own, parts.sound)
   if (file === GENERIC + EXTENSION)
@@ -129,7 +129,7 @@ function checkSource({ name: file, text: source }: TemplateFile, parts: Parts): 
   }
 }
 
-/** `parts`: those that can be inserted; null where none can. */
+/** `parts`: those that may be inserted here; null if none may. */
 function checkTags(tags: readonly Tag[], parts: readonly string[] | null): void {
   for (const { name, line, isPartial, isInserted, within } of tags) {
     if (isPartial) {
@@ -168,7 +168,7 @@ export function listEventTypes(files: readonly TemplateFile[]): string[] {
     .filter((eventType) => eventType !== GENERIC)
 }
 
-/** An event type that is not accepted is a typo if it is near to an accepted one, or not written like one. */
+/** An unaccepted event type is a typo if it is similar to an accepted one, or not written like one. */
 function nameFault(file: string, { accepted, seen }: Omit<ReadOptions, 'sha256'> = {}): string | null {
   if (isPart({ name: file }))
     return nameOfPart({ name: file }) === null
@@ -204,7 +204,7 @@ function canBeBlank(subject: string): boolean {
   )
 }
 
-/** True if the locator changes the text, with a reason and without. */
+/** True if the locator affects the text, both with a reason and without. */
 function insertsLocator(body: string): boolean {
   const render = compileText(body)
   return REASONS.every(

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { CorrectableError } from '../../service/text/faults.ts'
 import type { TemplateFile } from './read-templates.ts'
 
-/** Below the folder of templates. */
+/** Path below the folder of templates. */
 export const TEMPLATE_FOLDERS = ['', 'parts'] as const
 
 /** The files of a template folder and of `parts/` in it, without READMEs and hidden files. Throws CorrectableError. */

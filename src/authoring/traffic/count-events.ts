@@ -14,11 +14,11 @@ import type { Traffic, TrafficGroup } from './traffic-sheet.ts'
 
 const DAY_MS = 86_400_000
 const DAY_COUNT = 30
-/** Smaller groups might point to a member. */
+/** Smaller groups could identify a member. */
 const GROUP_COUNT_MIN = 10
-/** Anyone can invent event types: those beyond this number are not told apart. */
+/** Limit for event types, since anyone can invent some; further ones are counted as one. */
 const EVENT_TYPE_COUNT_MAX = 1_000
-/** The database takes some 30 ms for as many. */
+/** The database takes some 30 ms for this many. */
 const DECISION_COUNT_MAX = 10_000
 
 const page = z.object({
@@ -27,8 +27,8 @@ const page = z.object({
 })
 
 /**
- * Counts the events of the last 30 whole days in UTC by their facts: each once, on the day of its first decision, by the facts of its
- * last one, as a back-test does.
+ * Counts the events of the last 30 whole days in UTC by their facts. Like a back-test, it counts each event once, on the day of its
+ * first decision and by the facts of its last one.
  */
 export async function countEvents(
   pool: DatabasePool,
@@ -75,7 +75,7 @@ export async function countEvents(
   }
 }
 
-/** The facts that this version knows; one that is not recorded has its usual value. */
+/** The facts that this version knows; an unrecorded one has its usual value. */
 function completeFacts(recorded: RecordedFacts): RuleFacts {
   const party = PARTY_STATES.find((state) => state === recorded.party) ?? 'found'
   return buildFacts(
@@ -90,8 +90,8 @@ function bySize(one: TrafficGroup, other: TrafficGroup): number {
 }
 
 /**
- * @internal The query for the events after a locator, with the facts of their last decisions. Nearly every event has one decision: all
- * are counted as they are read, and those of events with several are then corrected.
+ * @internal The query for the events after a locator, with the facts of their last decisions. Nearly every event has one decision,
+ * so all decisions are counted as read, and events with several are corrected afterwards.
  */
 export function pageQuery(from: string, to: string, after: string) {
   const end = lastLocatorAt(to)

@@ -19,12 +19,12 @@ export interface TrafficGroup {
   readonly count: number
 }
 
-/** How many events had which facts, in a period of whole days in UTC. */
+/** Events by their facts, in a period of whole days in UTC. */
 export interface Traffic {
   /** The first and the last day, such as 2026-10-29. */
   readonly firstDay: string
   readonly lastDay: string
-  /** The largest first. */
+  /** Largest first. */
   readonly groups: readonly TrafficGroup[]
   /** Events in groups that are too small to be shown, or whose facts this version does not know. */
   readonly restCount: number
@@ -34,7 +34,7 @@ const REST = '(others)'
 const COLUMNS = ['event type', ...FACT_COLUMNS, 'events', 'first day', 'last day'] as const
 type Column = (typeof COLUMNS)[number]
 
-/** Another version may have written it, with other facts. */
+/** Another version may have written the file, with other facts. */
 const SHEET: SheetForm<Column> = { what: 'group', columns: COLUMNS, optional: FACT_COLUMNS, isPast: true }
 const DAY = /^\d{4}-\d\d-\d\d$/
 
@@ -50,7 +50,7 @@ export function formatTraffic({ firstDay, lastDay, groups, restCount }: Traffic)
   return [head, ...[...lines, rest].map(formatLine)].join('').replaceAll('\r\n', '\n')
 }
 
-/** The event types in the text of `rules/traffic.csv`; none without the file, or if it has faults. */
+/** The event types in the text of `rules/traffic.csv`; none without the file or if it has faults. */
 export function listTrafficTypes(text: string | null): string[] {
   const { traffic } = text === null ? { traffic: null } : readTraffic(text)
   return [...new Set(traffic?.groups.map(({ facts }) => facts.eventType))]

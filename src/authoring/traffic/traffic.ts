@@ -7,7 +7,7 @@ import { formatTraffic } from './traffic-sheet.ts'
 
 export const trafficCommand = (world: World) =>
   newCommand('traffic', {
-    notes: `Prints rules/traffic.csv, by which summaries say how many events a change concerns. It names no member: groups of
+    notes: `Prints rules/traffic.csv, from which summaries count the events that a change concerns. It names no member: groups of
 fewer than ten events are summed up. DATABASE_URL names the database.`,
     exitCodes: '0 counted, 1 failed',
     example: 'rules traffic > traffic.csv && mv traffic.csv rules/',
@@ -23,7 +23,7 @@ fewer than ten events are summed up. DATABASE_URL names the database.`,
         if (groups.length === 0 && restCount === 0)
           note(
             world,
-            `warning: no event was decided from ${firstDay} to ${lastDay}, and later ones are not counted: summaries would say that no event concerns anybody`,
+            `warning: no event was decided from ${firstDay} to ${lastDay}, and later ones are not counted: by the summaries, no change would concern an event`,
           )
         await print(world, json ? JSON.stringify(traffic) : formatTraffic(traffic).trimEnd())
       }),

@@ -17,24 +17,24 @@ import {
 import { changeInWords } from '../diff/diff-text.ts'
 import { readTraffic, type Traffic } from './traffic-sheet.ts'
 
-/** Events of the past that would have another outcome, or another reason. */
+/** Past events that would get another outcome or reason. */
 interface WeighedChange extends BeforeAfter {
   count: number
   readonly events: Map<string, number>
   readonly facts: RuleFacts[]
 }
 
-/** Sentences about the events of a period that another rule table would decide otherwise, the gravest first. */
+/** Sentences about a period's events that another rule table would decide differently, gravest first. */
 export interface TrafficEffect {
   readonly summary: string
-  /** The most harmful kind first, within a kind the most frequent. */
+  /** Most harmful kind first, then by frequency. */
   readonly changes: readonly string[]
-  /** Event types that were not counted, and rows without an event. */
+  /** Event types without counts, and rows without an event. */
   readonly notes: readonly string[]
 }
 
 const SHOWN_TYPES_MAX = 5
-/** Changes after which a channel has fewer messages. */
+/** Kinds of change that take messages from a channel. */
 const TAKEN_KINDS: readonly ChangeKind[] = ['no longer sent', 'sent by another channel']
 const DAY_MS = 86_400_000
 
@@ -52,7 +52,7 @@ export function weighByFile(
   return { effect, faults }
 }
 
-/** The effect by counts that came with the change, which says so; the same if they are as before. */
+/** The effect, with a note if its counts came with the change. */
 export function withOrigin(
   effect: TrafficEffect | null,
   before: string | null,
@@ -89,7 +89,7 @@ export function weighChange(
       told.set(facts.eventType, channels)
     }
     if (decidedAlike(results.before, results.after)) continue
-    // One sentence for all: the preferred channels of members who are not told may differ.
+    // One sentence for all, since members who are not told may prefer different channels.
     const key = changeInWords(results, '')
     const change: WeighedChange = changes.get(key) ?? { ...results, count: 0, events: new Map(), facts: [] }
     change.count += count
@@ -135,8 +135,8 @@ function summariseTraffic(
 }
 
 /**
- * Sentences about members who are still told of types that lose messages or change their channel: a rule that mutes or redirects a type
- * may leave out those who prefer another channel, or have no such address.
+ * Sentences about the messages that remain for types that lose messages or change channel: a rule that mutes or redirects a type
+ * may miss members with another preferred channel or without such an address.
  */
 function describeTold(
   changes: readonly WeighedChange[],
@@ -163,7 +163,7 @@ function describeWeighedChange(change: WeighedChange, promises: readonly RulePro
     .map(([eventType, count]) => (types.length === 1 ? eventType : `${eventType} (${inDigits(count)})`))
   const more = types.length - named.length
   const eventTypes = [...named, ...(more > 0 ? [counted(more, 'more type')] : [])].join(', ')
-  // One that covers a part of the events says nothing about the change.
+  // A promise that covers a part of the events proves nothing about the change.
   const covering = promises.filter((promise) =>
     change.facts.every((facts) => firstMismatch(promise, facts) === null),
   )
@@ -171,7 +171,7 @@ function describeWeighedChange(change: WeighedChange, promises: readonly RulePro
   return `${inDigits(change.count)} ${changeInWords(change, eventTypes)}${guard}`
 }
 
-/** How many of the events that a changed rule describes it decides, if rows above take some. */
+/** The share of described events that a changed rule decides, if rows above decide some. */
 function describeReaches(before: RuleTable, after: RuleTable, { groups }: Traffic): string[] {
   return changedRules(before.rules, after.rules).flatMap((rule) => {
     const described = groups.filter(({ facts }) => firstMismatch(rule, facts) === null)
@@ -189,12 +189,12 @@ function describeUnused({ rules }: RuleTable, used: ReadonlySet<string>, traffic
   return [`Rules that would have decided none of them${unlessInRest(traffic)}: ${unused.join(', ')}`]
 }
 
-/** Nobody knows the facts of the rest, nor their types. */
+/** The facts and types of the remaining events are unknown. */
 function unlessInRest({ restCount }: Traffic): string {
   return restCount === 0 ? '' : ', unless in a small group'
 }
 
-/** Event types that a change names, and that did not come. */
+/** Event types named by a change for which no event came. */
 function listUnseen(traffic: Traffic, diff: RuleTableDiff): string[] {
   const seen = new Set(traffic.groups.map(({ facts }) => facts.eventType))
   const changed = new Set(

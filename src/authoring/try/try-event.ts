@@ -23,7 +23,7 @@ export interface TriedEvent {
   readonly contact?: Contact | undefined
 }
 
-/** A trial event with assumed facts. */
+/** An invented event with assumed facts. */
 export type Trial = Variables & { readonly [K in FactKey]: KnownValue<K> }
 
 export function eventOfTrial({ eventType, locator, reason, ...values }: Trial): TriedEvent {

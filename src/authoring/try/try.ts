@@ -38,7 +38,7 @@ const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
 
 export function tryCommand(world: World): Command {
   const command = newCommand('try', {
-    notes: `With --party, DATABASE_URL and POLICY_ADMIN_URL say where to look; addresses are shown as on file or not, and nothing else.`,
+    notes: `--party needs DATABASE_URL and POLICY_ADMIN_URL; addresses are shown only as on file or not.`,
     exitCodes: '0 decided, 1 a file, the message or a setting has faults, or the database cannot be read',
     example: [
       'rules try --event-type claim.paid --prefers SMS --no-phone',
@@ -146,8 +146,8 @@ async function parseTriedVariables(
 }
 
 /**
- * Reads the stored preferences of a real party, and looks up its contact. Throws CorrectableError. If policy
- * administration did not answer, the contact says so.
+ * Reads the stored preferences of a real party, and looks up its contact, which is unresolved without an answer. Throws
+ * CorrectableError.
  */
 async function lookUpParty(
   world: World,
