@@ -6,7 +6,7 @@ import { UsageError } from './options.ts'
 import { clearProgress } from './print.ts'
 import type { World } from './world.ts'
 
-/** Options of the commands that write: they ask first, and record the operator. */
+/** Options of the commands that write, which ask first and record the operator. */
 export interface WriteOptions {
   readonly dryRun?: true
   readonly yes?: true
@@ -37,7 +37,7 @@ export async function confirm(
   return /^y(es)?$/i.test(answer.trim())
 }
 
-/** Throws UsageError if the reason is too long, or blank although something is written. `missing`: the words for that. */
+/** Throws UsageError if the reason is too long, or blank and required; `missing` is the message then. */
 export function requireBecause(
   { because = '', dryRun }: Pick<WriteOptions, 'dryRun'> & { readonly because?: string },
   missing: string,

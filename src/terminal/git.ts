@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { CorrectableError } from '../service/text/faults.ts'
 
-/** Throws CorrectableError if git does not know the revision; `choice` is the alternative that the message offers. */
+/** Throws CorrectableError if git does not know the revision; `choice` is the alternative named in the message. */
 export async function checkRevision(revision: string, folder: string, choice: string): Promise<void> {
   try {
     await git(folder, 'rev-parse', '--quiet', '--verify', '--end-of-options', `${revision}^{commit}`)

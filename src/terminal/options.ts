@@ -54,7 +54,7 @@ function refuse(): never {
   throw new InvalidArgumentError(`Write ${SINCE_EXAMPLES}.`)
 }
 
-/** Refuses a blank filter value, such as an unset shell variable: it must not select everything. */
+/** Refuses a blank filter value, such as an unset shell variable, which would select everything. */
 export function notBlank(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('It must not be blank.')
   return text
@@ -105,7 +105,7 @@ export function newCommand(name: string, { notes, exitCodes, example }: Help): C
 /** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
 export class UsageError extends CorrectableError {}
 
-/** The exit code for an error that ended a command. Of commander's errors, only a command's own has a code that counts. */
+/** The exit code for an error that ended a command. Of commander's errors, only a command's own code counts. */
 export function chooseExitCode(error: unknown): number {
   if (error instanceof CommanderError)
     return error.exitCode === 0 || error.code === 'commander.error' ? error.exitCode : 2

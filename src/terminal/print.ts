@@ -3,13 +3,13 @@ import type { Output, World } from './world.ts'
 
 const PROGRESS_PAUSE_MS = 100
 const EMPTY_LINE = '\r\u001b[K'
-/** Null while no progress is on the last line. */
+/** Null unless the last line shows progress. */
 let shownAtMs: number | null = null
 
-/** Control and formatting characters but tabs and line breaks: a terminal obeys them, or shows text in another order. */
+/** Control and formatting characters except tabs and line breaks: a terminal obeys them, or reorders text. */
 const OBEYED = /(?![\t\n]|\r?$)[\p{Cc}\p{Cf}]/gu
 
-/** On a terminal, what it would obey is written as JSON escapes it, so that JSON stays what it was. */
+/** On a terminal, such characters are written as JSON escapes, so that JSON keeps its meaning. */
 function shownAt({ isTTY = false }: Output, line: string): string {
   if (!isTTY) return line
   const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -30,7 +30,7 @@ export function note({ stderr }: World, line: string): void {
   stderr.write(`${shownAt(stderr, line)}\n`)
 }
 
-/** Shows the progress of a long command on a terminal, in a line that the next output replaces; elsewhere writes nothing. */
+/** Shows progress on a terminal, in a line that the next output replaces; elsewhere writes nothing. */
 export function showProgress({ stderr }: World, text: string): void {
   const monotonicMs = performance.now()
   if (!stderr.isTTY || (shownAtMs !== null && monotonicMs - shownAtMs < PROGRESS_PAUSE_MS)) return

@@ -12,7 +12,7 @@ type OnSignal = (signal: NodeJS.Signals) => void
 
 let onSignal: OnSignal | null = null
 
-/** Ends the process on a signal, with 0, until `stopOnSignals` says how to stop what is running by then. */
+/** Ends the process on a signal, with 0, until `stopOnSignals` takes over. */
 export function endOnSignals(): void {
   onSignal = () => process.exit(0)
   listen()
@@ -36,7 +36,7 @@ export function stopOnSignals(
   }
 }
 
-/** A terminal signals a whole group: the shell that is process 1 then passes its own signal on, as SIGTERM. */
+/** A terminal signals a whole group; a shell as process 1 then also passes its signal on as SIGTERM. */
 function isPassedOn(signal: NodeJS.Signals, first: First): boolean {
   const isSecond = signal === 'SIGTERM' && first.signal !== 'SIGTERM'
   return isSecond && process.ppid === 1 && performance.now() - first.atMs < PASSED_ON_MS
@@ -48,7 +48,7 @@ function listen(): void {
   process.on('SIGUSR1', () => {})
 }
 
-/** False if it took longer than the grace period. Nothing is lost then: uncommitted messages are redelivered. */
+/** False if the stop exceeded the grace period. Nothing is lost then: uncommitted messages are redelivered. */
 async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
   const stopped = app.stop().then(
     () => true,

@@ -6,7 +6,7 @@ import type { World } from './world.ts'
 
 /**
  * Connects a command to the database, with one connection unless it works in parallel, and disconnects afterwards. Throws
- * CorrectableError if DATABASE_URL is wrong, or the database cannot be reached, is not migrated or refuses its role a right.
+ * CorrectableError if DATABASE_URL is wrong, or if the database cannot be reached, is not migrated or refuses the role a right.
  */
 export async function withDatabase(
   world: World,

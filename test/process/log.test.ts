@@ -121,7 +121,7 @@ t.test('log and why take any name, and say what is similar to a name that nothin
     `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events, preferred_channel)
      SELECT unnest(ARRAY['party-1', '@party, "1"']), '[]', 'EMAIL'`,
   )
-  const NOTHING = /^nothing in the log is called ".*"\nLooked for members, .*\n.*, or all of it. `log .*\n$/
+  const NOTHING = /^nothing in the log is called ".*"\n.* members, .*\n.*, or all of it. `log .*\n$/
   const NAMED = [
     ['log', 'party-1', 0, /FAILED.* for party-1\n$/, /^3 entries\n$/],
     ['log', 'CLM-1', 0, /^(.*\n){3}$/, /^3 entries\n$/],

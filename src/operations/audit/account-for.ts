@@ -54,7 +54,7 @@ interface Audit {
 
 /**
  * Compares the messages of a partition with the database, page by page, and adds to `counts`. A committed message up to the
- * checkpoint must have a row, its own or one of the same event id, or be a rejected message, unless it was skipped or may be
+ * checkpoint must have a row (its own or one of the same event id) or be a rejected message, unless it was skipped or may be
  * pruned. Messages after the checkpoint are only counted.
  */
 export async function auditPartition(
@@ -139,7 +139,7 @@ async function auditPage(audit: Audit, page: readonly Read[]): Promise<void> {
       else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
     }
   }
-  // An earlier envelope map may have read a message that has no row by the current one.
+  // A message without a row by the current envelope map may have been read by an earlier one.
   for (const revision of [null, ...needs.earlierMaps])
     if (unlogged.length > 0) unlogged = await auditByMap(audit, revision, unlogged)
   if (unlogged.length > 0) await auditUnlogged(audit, unlogged)
@@ -189,8 +189,8 @@ async function auditConflicts(
 }
 
 /**
- * The row may come from this message, or from another one with the same event id. Returns the differences from a row of another
- * one, which the caller reports.
+ * The row may come from this message or from another one with the same event id. Returns the differences from another message's
+ * row, for the caller to report.
  */
 async function auditLogged(
   audit: Audit,
@@ -204,7 +204,7 @@ async function auditLogged(
   if (fate !== 'committed') {
     const end = fate === 'open' ? 'has no end' : 'was aborted'
     if (isOwn) await reportDiffers(audit, message, row, ` is its row, although its transaction ${end}`)
-    // An aborted event that was published again has the row of the committed message.
+    // An aborted event that was published again shares the row of the committed message.
     else counts.aborted++
     return []
   }
@@ -250,7 +250,7 @@ async function compareColumns(
   ]
 }
 
-/** Reads the prunings and skips after the rows, so that they explain a row that was pruned meanwhile. */
+/** Reads the prunings and skips after the rows, so that they explain a row pruned meanwhile. */
 async function auditUnlogged(audit: Audit, unlogged: readonly ParsedRead[]): Promise<void> {
   const { needs, audited, counts } = audit
   const messages = unlogged.map(({ message }) => message)
@@ -294,7 +294,7 @@ async function report(
 
 function compareColumn(column: string, stored: string | null, published: string | null): string[] {
   if (stored === published) return []
-  return [`${column} is ${JSON.stringify(stored)}, but the message says ${JSON.stringify(published)}`]
+  return [`${column} is ${JSON.stringify(stored)}, but the message has ${JSON.stringify(published)}`]
 }
 
 function describeMissing(parsed: ParsedRead['parsed']): Pick<AuditFinding, 'eventId' | 'detail'> {

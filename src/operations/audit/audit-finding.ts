@@ -9,7 +9,7 @@ export interface OffsetRange extends TopicPartition {
   readonly end: bigint
 }
 
-/** How a message's transaction ended; `open` if the log has no end of it. */
+/** The end of a message's transaction; `open` if the log has none. */
 export type Fate = 'committed' | 'aborted' | 'open'
 
 /** Part of a partition's log, ordered by offset. */
@@ -37,8 +37,8 @@ export interface AuditFinding {
 }
 
 /**
- * The counts of an audit, in words for people. Each message counts once, except that `erased` ones are also counted as rows or
- * rejected messages. The words say which counts are of offsets.
+ * The counts of an audit, in words. Each message counts once, but `erased` ones also as rows or rejected messages. Some counts are
+ * of offsets, as their words state.
  */
 const COUNTED = {
   rows: 'rows that agree with their message',
@@ -81,7 +81,7 @@ export function describeAuditFinding({ kind, topic, partition, offset, last, det
 export interface AuditedPartition extends OffsetRange {
   /** The first offset that the broker has. */
   readonly earliest: bigint
-  /** The checkpoint when the audit began; null if the service never consumed the partition. */
+  /** The checkpoint at the start of the audit; null if the service never consumed the partition. */
   readonly checkpoint: bigint | null
   /** Messages published later, in ms since 1970, are not judged; null: all are judged. */
   readonly untilMs: number | null

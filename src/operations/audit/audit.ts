@@ -35,7 +35,7 @@ import { judgeOffsets } from './find-committed.ts'
 import { type LogSource, readLog } from './read-log.ts'
 import { findRejected, listSkips } from './read-rejected.ts'
 
-/** One works while another waits for the database. */
+/** One partition is processed while another waits for the database. */
 const PARTITIONS_AT_ONCE = 4
 const TRY_COUNT_MAX = 6
 const PAUSE_MS = 500
@@ -123,7 +123,7 @@ async function auditWith(
   world.exitCode = sound ? 0 : 1
 }
 
-/** A broker may restart, or move its partition to another one, so it is asked again a few times. */
+/** A broker may restart or lose its partition to another one, so reads are repeated a few times. */
 function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
   return {
     fetch: async (from, bytesMax) => {

@@ -17,9 +17,9 @@ export interface Range {
 }
 
 /**
- * The partitions to audit, each with its offsets; `since` skips everything before the first message that is recent enough,
- * since times in a partition need not ascend. Checkpoints are read before the ends, so that a moving one is not beyond the end.
- * Throws UsageError, and CorrectableError if the brokers do not serve a topic.
+ * The partitions to audit, each with its offsets; `since` skips the messages before the first recent one, since times in a
+ * partition need not ascend. Reads checkpoints before the ends, so that a moving one is not beyond the end. Throws UsageError, and
+ * CorrectableError if the brokers do not serve a topic.
  */
 export async function choosePartitions(
   pool: DatabasePool,

@@ -12,8 +12,8 @@ export function judgeOffsets(
 ): readonly AuditFinding[] {
   const byPartition = new Map(committed.map((one) => [partitionKey(one), one]))
   return partitions.flatMap(({ topic, partition, checkpoint }): AuditFinding[] => {
-    const told = byPartition.get(partitionKey({ topic, partition }))
-    const fault = told === undefined ? null : judgeCommitted(told, ownId, checkpoint ?? -1n)
+    const kafkaOffset = byPartition.get(partitionKey({ topic, partition }))
+    const fault = kafkaOffset === undefined ? null : judgeCommitted(kafkaOffset, ownId, checkpoint ?? -1n)
     if (fault === null) return []
     const place = { topic, partition, offset: String((checkpoint ?? -1n) + 1n) }
     if (fault.kind === 'lost') {

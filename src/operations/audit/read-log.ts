@@ -30,9 +30,9 @@ interface Stretch {
 const FETCH_BYTES = 1024 * 1024
 
 /**
- * Reads a partition's log from an offset to its end, in bounded memory. The fate of a message comes from the marker that ends
- * its transaction, not from the broker's list of aborted transactions, which the consumer uses. Rejects if the broker does not
- * serve it.
+ * Reads a partition's log from an offset to its end, in bounded memory. A message's fate follows from the marker that ends its
+ * transaction, not from the broker's list of aborted transactions, which the consumer uses. Rejects if the broker does not serve
+ * the log.
  */
 export async function* readLog(
   source: LogSource,
@@ -95,7 +95,7 @@ async function* readPieces(
             expected = (some.at(-1)?.offset ?? expected) + 1n
           }
         } catch (error) {
-          // The consumer skips an aborted batch by its header, without decoding it.
+          // The consumer skips an aborted batch by its header and never decodes it.
           if (!(error instanceof MalformedBatch) || fate !== 'aborted') throw error
         }
       }
@@ -125,7 +125,7 @@ const ENDS: readonly (Fate | undefined)[] = ['aborted', 'committed']
 /** The record's length, attributes, time, offset and key length take a byte each; its key begins with the version. */
 const TYPE_AT = HEADER_BYTES + 5 + 2
 
-/** The ends of transactions: the next marker of its producer ends a message's transaction. */
+/** The ends of transactions: a message's transaction ends with its producer's next marker. */
 function createTransactionEnds(source: LogSource, end: bigint) {
   const endsOf = new Map<bigint, { readonly offset: bigint; readonly fate: Fate }[]>()
   let next = 0n

@@ -8,8 +8,8 @@ import { cutBytes } from '../../service/store/sql/cut-large-message.ts'
 const rejectedRow = z.object({ offset: z.bigint(), erased: z.boolean() })
 
 /**
- * Returns the messages of a partition that are stored as rejected, by offset. Compares the hash too, because a recreated topic
- * has other messages at the same offsets.
+ * Returns the messages of a partition that are stored as rejected, by offset. Also compares hashes, because a recreated topic has
+ * other messages at the same offsets.
  */
 export async function findRejected(
   pool: CommonQueryMethods,

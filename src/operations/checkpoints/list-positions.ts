@@ -5,7 +5,7 @@ import { type Ends, partitionKey, type TopicPartition } from '../../service/deci
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readCheckpointOffsets } from '../../service/store/read/list-checkpoints.ts'
 
-/** Where a partition stands. */
+/** The position of a partition. */
 export interface Position extends TopicPartition, Ends {
   /** The last processed offset, -1 before the first; null without a checkpoint. */
   readonly checkpoint: bigint | null
@@ -13,7 +13,7 @@ export interface Position extends TopicPartition, Ends {
   readonly committed: bigint | null
   /** The database that committed it; null if unknown. */
   readonly committedBy: DatabaseName | null
-  /** Offsets that are not processed, up to the first open transaction. */
+  /** Number of unprocessed offsets, up to the first open transaction. */
   readonly lag: bigint
 }
 
@@ -36,11 +36,11 @@ export async function listPositions(
       const checkpoint = checkpoints.get(key) ?? null
       const next = (checkpoint ?? -1n) + 1n
       const unread = end - (next < earliest ? earliest : next)
-      const told = committed.get(key)
+      const kafkaOffset = committed.get(key)
       return {
         ...{ topic, partition, earliest, end, checkpoint },
-        committed: told?.next ?? null,
-        committedBy: told?.database ?? null,
+        committed: kafkaOffset?.next ?? null,
+        committedBy: kafkaOffset?.database ?? null,
         lag: unread > 0n ? unread : 0n,
       }
     })

@@ -39,7 +39,7 @@ export function setCheckpoints(
   })
 }
 
-/** The partitions of these topics, by `topic/partition`, whose checkpoint somebody has set. */
+/** The partitions of these topics, by `topic/partition`, whose checkpoint was set by a person. */
 export async function listDecided(
   pool: DatabasePool,
   topics: readonly string[],

@@ -139,7 +139,7 @@ async function setWith(
   )
 }
 
-/** The checkpoint of a running replica would move at once; events that one of another group holds would be passed over for good. */
+/** A running replica would move its checkpoint at once, and events held by another group's replica would be passed over for good. */
 async function requireNoReplica(
   pool: DatabasePool,
   brokers: Brokers,
@@ -185,7 +185,7 @@ async function findChanges(
   const changes = positions.flatMap((position) => {
     const { topic, partition, earliest, end, checkpoint } = position
     const next = findNext(position)
-    // Nothing was read of it, so that it stays as it is.
+    // Nothing was read from it, so it stays unchanged.
     if (next === null) return []
     if (next < earliest || next > end)
       throw new CorrectableError(

@@ -26,9 +26,9 @@ import { listDecided } from '../checkpoints/set-checkpoints.ts'
 import { withPool } from './database.ts'
 import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
-/** Longer than any transaction of the service waits for a lock, and than most producers' transactions take. */
+/** Longer than the service's transactions wait for a lock, and than most producers' transactions take. */
 const LASTING_MS = 6_000
-/** Replicas that wait for the end of a hold are in the consumer group, too. */
+/** Replicas that wait for the end of a hold are still in the consumer group. */
 const STOP_FIRST = 'with all replicas stopped, which ends no hold,'
 
 export const partitionsCheck: Check = {
@@ -68,7 +68,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
         `blocked: ${faults.join('\n')}`,
         'see NotificationsPartitionBlocked in src/service/telemetry/README.md',
       )
-    // With what an open transaction hides: a checkpoint may lie there.
+    // Includes offsets behind an open transaction, where a checkpoint may lie.
     const whole = [...(await brokers.readEnds(topics, READ_UNCOMMITTED)).values()]
     const withHistory = whole.filter(({ earliest, end }) => earliest < end)
     const count = (some: typeof whole) =>
@@ -126,7 +126,7 @@ async function findDamagedBatches(brokers: Brokers, all: readonly Next[]): Promi
   return faults.sort()
 }
 
-/** The partitions whose topic was recreated, with what shows it. */
+/** The partitions whose topic was recreated, with the evidence. */
 async function findRecreated(
   brokers: Brokers,
   ends: readonly PartitionEnds[],
@@ -161,7 +161,7 @@ async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise
   return locked.map((where) => describeBlocked(where, 'locked', lockers))
 }
 
-/** @internal What holds a checkpoint's lock, and how to end it. */
+/** @internal The holder of a checkpoint's lock, and how to end it. */
 export function describeHolder({
   kind,
   id,
@@ -195,7 +195,7 @@ function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Prom
   })
 }
 
-/** Lists what is listed now, and still after 6 s. */
+/** Returns the items that are listed both now and after 6 s. */
 export async function lasting(list: () => Promise<readonly string[]>): Promise<string[]> {
   const before = await list()
   if (before.length === 0) return []

@@ -49,7 +49,7 @@ export const brokerCheck: Check = {
       'set MQ_SSL_CA_FILE to the authority of the brokers',
     ),
     ...unreachable(REACH_BROKERS),
-    // Without a code: a timeout.
+    // Timeouts have no code.
     KafkaJSConnectionError: REACH_BROKERS,
     other:
       'check MQ_SSL and MQ_SASL_MECHANISM: a listener drops clients that connect without its TLS or its login',
@@ -79,7 +79,7 @@ export const topicsCheck: Check = {
 
 const PER_LINE = 10
 
-/** A topic that was forgotten in MQ_TOPICS shows nowhere else: all are named. Leaves out those of Kafka and its tools. */
+/** Names all topics missing from MQ_TOPICS, except those of Kafka and its tools: nothing else reveals a forgotten one. */
 function describeOthers(topics: readonly string[]): string[] {
   const others = topics.filter((topic) => !topic.startsWith('_')).sort()
   const lines = Array.from({ length: Math.ceil(others.length / PER_LINE) }, (_, i) =>

@@ -24,7 +24,7 @@ async function checkClocks({ database, tokens }: Config): Promise<string | Warni
   ])
 }
 
-/** @internal @param clocks how far each is ahead of ours, in ms */
+/** @internal @param clocks difference of each to this machine's clock, in ms */
 export function judgeClocks(clocks: readonly (readonly [name: string, aheadMs: number])[]): string | Warning {
   const detail = clocks.map((clock) => describeDifference(...clock)).join(', ')
   const worstMs = Math.max(...clocks.map(([, aheadMs]) => Math.abs(aheadMs)))
@@ -32,7 +32,7 @@ export function judgeClocks(clocks: readonly (readonly [name: string, aheadMs: n
   return isOff(worstMs) ? { warning: detail, remedy: CLOCKS_REMEDY } : detail
 }
 
-/** By the Date header, which has seconds; null without one. An identity provider that does not answer has its own check. */
+/** By the Date header, in whole seconds; null without one. Another check reports an identity provider that does not answer. */
 async function readAhead(url: string): Promise<number | null> {
   const askedMs = Date.now()
   const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MAX_MS) }).catch(() => null)

@@ -24,7 +24,7 @@ export const committedOffsetsCheck: Check = {
   remedies: { ...consumerGroupCheck.remedies, other: RUN_AGAIN },
 }
 
-/** Rejects if another database commits offsets of the group, or if this one has lost rows. */
+/** Rejects if another database has committed offsets of the group, or if this one has lost rows. */
 function checkCommitted({ broker, database }: Config, pool: DatabasePool): Promise<string> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {

@@ -43,14 +43,14 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
         `unread: no member of ${groupId} reads ${unread.join(', ')}`,
         `${ONE_GROUP_PER_LIST}: see src/service/consume/README.md`,
       )
-    // Also during a rollout: whoever looks wants to know at once.
+    // Also during a rollout, since the reader wants to know at once.
     const mixed = findMixedBuilds(members)
     if (mixed === null) return groupId
     return { warning: `in ${groupId}, ${mixed.notice.text}`, remedy: mixed.notice.remedy }
   })
 }
 
-/** None while nobody is in the group, or during a rebalance. */
+/** Empty while the group has no members, or during a rebalance. */
 async function listUnread(brokers: Brokers, groupId: string, topics: readonly string[]): Promise<string[]> {
   const ends = await brokers.readEnds(topics, READ_UNCOMMITTED)
   const members = await brokers.listMembers(groupId)

@@ -29,7 +29,7 @@ const LARGE_PACKETS =
   'the path to the server (a VPN, tunnel or firewall) swallows large packets: lower the MTU of the network interface here, or let ICMP messages of the kind "fragmentation needed" through'
 const AGAIN = 'run the command `doctor` again'
 const WITHOUT_OPTIONAL_SETTINGS =
-  'none needed: the service works without, but a list that nobody waits for any more runs until it ends'
+  'none needed: the service works without it, but abandoned queries run to their end'
 
 export const databaseCheck: Check = {
   name: 'database',
@@ -100,7 +100,7 @@ export const schemaCheck: Check = {
       const more = others.length === 0 ? '' : `, and ${others.length} more`
       return { warning: `the schema was changed by hand: it lacks ${first}${more}`, remedy: COMPARE_ALL }
     }),
-  // A schema that is at fault has its own remedy.
+  // A faulty schema has its own remedy.
   remedies: { '42501': RIGHTS, other: AGAIN },
 }
 
@@ -149,7 +149,7 @@ export const eventIdsCheck: Check = {
   remedies: { other: AGAIN },
 }
 
-/** Messages that need an operator: an erased one cannot be processed again. */
+/** Messages that need an operator; erased ones cannot be processed again. */
 const UNSETTLED = { ...ALL_REJECTED, open: true, kept: true }
 
 /** Entries that need an operator, and where to read about them. */

@@ -6,19 +6,19 @@ import { APPLICATION_NAME, OPTIONAL_SETTINGS, SETTINGS } from '../../service/sto
 export interface Server {
   readonly version: string
   readonly encoding: string
-  /** True for the connection that reaches the server; behind a pooler, for the pooler's. */
+  /** True if the connection is encrypted; behind a pooler, if the pooler's is. */
   readonly tls: boolean
   readonly isPooled: boolean
-  /** The names of our settings that the server or a pooler refuses. */
+  /** Names of settings that the server or a pooler refuses. */
   readonly refused: readonly string[]
-  /** The names of settings by which a crash of the server loses what it has committed. */
+  /** Names of settings with which a crash of the server loses committed data. */
   readonly lossy: readonly string[]
   readonly isReadOnly: boolean
-  /** The server follows a primary, or is being restored. */
+  /** True if the server follows a primary or is being restored. */
   readonly isStandby: boolean
-  /** A statement and an answer larger than a packet got through. */
+  /** True if a statement and an answer larger than a packet arrived. */
   readonly isWide: boolean
-  /** How far the server's clock is ahead of ours, in ms; give or take the time of a query. */
+  /** Lead of the server's clock over ours in ms, accurate to the duration of a query. */
   readonly aheadMs: number
 }
 
@@ -59,7 +59,7 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
 const LARGE_BYTES = 70_000
 const LARGE_ANSWER_MS_MAX = 3_000
 
-/** False if the path swallows large packets: those before were small, and answered. Then the connection is closed. */
+/** False if the network drops large packets, since small ones were answered before. Closes the connection then. */
 async function passesLargePackets(client: pg.Client): Promise<boolean> {
   const text = `SELECT repeat('x', ${LARGE_BYTES}) /* ${'x'.repeat(LARGE_BYTES)} */`
   try {

@@ -26,7 +26,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 interface Result {
   readonly name: string
-  /** `skipped`: not checked until something else is fixed, or not configured. */
+  /** `skipped`: not configured, or blocked by another problem. */
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
   readonly remedy: string | null
@@ -50,7 +50,7 @@ async function doctor(
     ? JSON.stringify({ ok, checks: results }, null, 2)
     : `${ok ? 'All checks passed' : `${counted(failedCount, 'check')} failed`}${warningCount === 0 ? '' : ', with warnings'}.`
   await print(world, summary)
-  // Exits at once, since a check that timed out may still have open connections.
+  // Exits at once, since a timed-out check may still have open connections.
   await new Promise((written) => world.stdout.write('', written))
   world.exit(ok ? 0 : 1)
 }
@@ -76,7 +76,7 @@ async function* diagnose(env: Env, options: Options): AsyncGenerator<Result> {
   }
 }
 
-/** The configuration. If a variable is wrong, all variables of its group are left out, so that the other checks can run. */
+/** The configuration, without the groups of faulty variables, so that the other checks can run. */
 function checkConfiguration(env: Env): { config: Config; result: Result; faulty: readonly string[] } {
   const name = 'configuration'
   try {

@@ -46,15 +46,15 @@ import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
 /** Per topic. */
 const PARTITION_COUNT_MAX = 5
-/** Per partition. The ends of transactions take offsets, too. */
+/** Per partition. Transaction markers take offsets, too. */
 const OFFSET_COUNT = 20n
 const FETCH_BYTES = 1024 * 1024
-/** Without one of these fields an event is rejected, or its member is not told. */
+/** Without these fields an event is rejected, or its member is not told. */
 const NEEDED = ['eventId', 'eventType', 'partyLocator'] as const satisfies readonly Field[]
 /** A topic is reported if fewer than one message in 10 has a needed field. */
 const ONE_IN = 10
 const NAMED_COUNT_MAX = 5
-/** The counts of messages that have the place of a field say more. */
+/** Counts of messages with a field's place are more precise. */
 const TOLD_BY_PLACE: readonly DataFaultCode[] = ['no-party', 'no-reference']
 const COMPARE =
   'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/service/consume/README.md; then `rejected redrive` what was rejected, and `retry --read-again` what was skipped'
@@ -63,7 +63,7 @@ const REFERENCE = 'check "locator" in rules/envelope.json'
 export const envelopeMapCheck: Check = {
   name: 'envelope map',
   prefix: 'MQ_',
-  // The check of the rules reads the map, too, and reports its faults.
+  // The check of the rules also reads the map, and reports its faults.
   after: ['rules', 'topics'],
   run: checkEnvelopeMap,
   remedies: { other: RUN_AGAIN },
@@ -78,9 +78,9 @@ interface SampledEvent extends Event {
 export interface Sample {
   readonly topic: string
   readonly messages: readonly Message[]
-  /** How the service reads them. */
+  /** The messages as parsed by the service. */
   readonly map: EnvelopeMap
-  /** The messages that are events. */
+  /** The valid events. */
   readonly events: readonly SampledEvent[]
 }
 
@@ -119,7 +119,7 @@ export function toSample(topic: string, messages: readonly Message[], map: Envel
   return { topic, messages, map, events }
 }
 
-/** Resolves to the places where the envelope map finds its fields in the newest messages, and what those say about all events. */
+/** Resolves to the places where the envelope map finds its fields in the newest messages, with faults that these reveal. */
 async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
   const maps = await readMaps()
   const samples = await readSamples(config, maps)
@@ -193,7 +193,7 @@ export function judgeSample(
     countOf: (place: JudgedField, finding: FieldFinding) =>
       found.filter((one) => one.place === place && one.finding === finding).length,
   }
-  // A topic may lack texts on purpose; where no topic has one, the map is at fault.
+  // A topic may lack texts on purpose. If no topic has one, the map is at fault.
   const isFailure = (code: DataFaultCode) =>
     code === 'other-case' || code === 'one-party' || (code === 'no-text' && !someHaveText)
   for (const { code, detail, isSure } of judgeEvents(topic, eventCounts))
@@ -235,7 +235,7 @@ function countFields({ messages, map }: Sample): Record<Field, number> {
   return counts
 }
 
-/** Messages with one id and the same bytes are none: a producer may publish an event twice, and seldom with other bytes. */
+/** Messages with the same id and bytes are no fault: a producer may publish an event twice, seldom with other bytes. */
 function findRepeated({ messages, map, events }: Sample): SampleFault[] {
   const groups = [...Map.groupBy(events, ({ eventId }) => eventId)].filter(
     ([, group]) => countDistinct(group, ({ value }) => Buffer.from(value ?? []).toString('base64')) > 1,

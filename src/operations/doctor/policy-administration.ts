@@ -34,11 +34,11 @@ import {
   type Warning,
 } from './remedies.ts'
 
-/** Maximum time that a check waits for a server that it can do without. */
+/** Maximum time that a check waits for an optional server. */
 const OTHERS_MAX_MS = 4_000
 /** Per topic. */
 const PARTY_COUNT = 20
-/** No party has this locator: 404 is as good an answer as 200. */
+/** No party has this locator; a 404 is as good as a 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
 const CLOSED_CONNECTION =
@@ -76,7 +76,7 @@ export const policyAdministrationCheck: Check = {
       const contacts = await parties.lookUp(known.length === 0 ? [PARTY_LOCATOR] : known)
       const found = [...contacts.values()]
       const isAnyFound = found.some(({ state }) => state === 'found')
-      // One party may have an error of its own.
+      // A single party may cause an error.
       for (const contact of found)
         if (contact.state === 'unresolved' && (contact.wrongParty || !isAnyFound))
           throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
@@ -103,7 +103,7 @@ function allUnknown(known: readonly string[], baseUrl: string): DataFault {
   return { code: 'not-found', detail, isSure: known.length >= FAULTY_COUNT_MIN }
 }
 
-/** Finds what looks wrong about the parties of a topic, or about an address. */
+/** Finds data faults of a topic's parties, or of an address. */
 function judgeData(
   { policyAdministration }: Config,
   byTopic: ReadonlyMap<string, readonly string[]>,
@@ -134,15 +134,15 @@ function countFound(found: readonly FoundAddress[]) {
   return countAddresses((wanted: AddressFinding) => found.filter(({ finding }) => finding === wanted).length)
 }
 
-/** None if the database does not answer: the default channel is that of most members. */
+/** Empty if the database does not answer; most members have the default channel. */
 async function preferencesOf(config: Config, parties: readonly string[]): Promise<PreferencesByParty> {
   const read = withPool(config, (pool) => readPreferences(pool, parties))
   return new Map(await inTime(read.then((preferences) => [...preferences])))
 }
 
-/** Only a response that names its party can be checked. */
+/** Only a response that names its party can be verified. */
 function describeNaming(namesParty: boolean | null): string | Warning {
-  if (namesParty === null) return 'it responds; whether it names the party will show with the first contact'
+  if (namesParty === null) return 'it responds; the first contact will show whether it names the party'
   if (namesParty) return 'it responds and names the party: each response is checked'
   return {
     warning: 'it responds without naming the party: a response for another party would go unnoticed',
@@ -152,8 +152,8 @@ function describeNaming(namesParty: boolean | null): string | Warning {
 }
 
 /**
- * A party that was written to, whose answer shows whether it names the party, and some that the newest messages name, else some of
- * the log. A broker or a database that does not answer has its own check.
+ * A party that got a message, whose answer shows whether it names the party, and some parties of the newest messages, else of the
+ * log. Other checks report a broker or a database that does not answer.
  */
 async function partiesToAsk(
   config: Config,
@@ -178,7 +178,7 @@ async function partiesToAsk(
   return { known: [...new Set([...told, ...(named.length > 0 ? named : logged)])], byTopic }
 }
 
-/** Nothing if it takes too long, or fails. */
+/** Empty after a timeout or a failure. */
 async function inTime<T>(found: Promise<readonly T[]>): Promise<readonly T[]> {
   return withTimeout(
     OTHERS_MAX_MS,

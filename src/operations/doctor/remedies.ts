@@ -2,13 +2,13 @@ import type { Config } from '../../service/config/config.ts'
 import type { TokenPrefix } from '../../service/config/variables.ts'
 import { listCodes, UNREACHABLE_CODES } from '../../service/text/error-codes.ts'
 
-/** Remedies by the code of an error, or a further table by the codes of its causes. `other`: for any other error. */
+/** Remedies by the code of an error, or a nested table by the codes of its causes. `other`: for any other error. */
 export interface Remedies {
   readonly [code: string]: string | Remedies
   readonly other: string
 }
 
-/** A problem that a check has found itself, with its remedy. */
+/** A problem with its remedy, found by the check itself. */
 export class Problem extends Error {
   readonly remedy: string
 
@@ -32,11 +32,11 @@ export interface Check {
   readonly name: string
   /** Prefix of variables; the check is skipped if one of them is wrong. */
   readonly prefix: string
-  /** Other checks; this one is skipped if one of them did not pass. */
+  /** Required checks: this one is skipped unless they pass. */
   readonly after?: readonly string[]
   /** Resolves to the finding, or to null if not configured; rejects with the problem. */
   readonly run: (config: Config, options: Options) => Promise<string | Warning | null>
-  /** Remedies for other errors than a `Problem`, which has its own. */
+  /** Remedies for errors other than a `Problem`, which has its own. */
   readonly remedies: Remedies
   /** The code of an error whose dependency gives it none. */
   readonly readCode?: (error: Error) => string | null

@@ -6,7 +6,7 @@ import { consumerGroupCheck } from './consumer-group.ts'
 import { withPool } from './database.ts'
 import { type Check, Problem, RUN_AGAIN } from './remedies.ts'
 
-/** Rejects with other consumer groups on this database, and with members of the own one that work on another. */
+/** Rejects with other consumer groups on this database, and with members of this group that use another database. */
 export const replicasCheck: Check = {
   name: 'replicas',
   prefix: 'MQ_',

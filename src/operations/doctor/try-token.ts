@@ -11,9 +11,8 @@ import { createBase } from '../../service/http/server/base.ts'
 const NOBODY = 'notifications-doctor'
 
 /**
- * Sends a token to a route that needs any valid one, to one for administrators, and to one for the party that the token names, as
- * clients of the API do, and asks whether it is an operator's. Resolves to the refusal of each, or null. Rejects if the key set cannot be
- * loaded.
+ * Tests a token like a client of the API, on a route for any valid token, one for administrators, one for the token's party, and
+ * one for operators. Resolves to the refusal of each, or null. Rejects if the key set cannot be loaded.
  */
 export async function tryToken(
   token: string,
@@ -57,7 +56,7 @@ export async function tryToken(
   }
 }
 
-/** The party of the request was none that the token could name. */
+/** The request named no party that the token could name. */
 function wantAnyParty(refusal: Refusal | null, { partyClaim }: TokenRules): Refusal | null {
   return (
     refusal && {

@@ -6,11 +6,11 @@ import { jsonBytes, withinBytes } from '../../service/store/sql/page-bytes.ts'
 import type { ErasureCounts } from './erasure-record.ts'
 import { fixedPart, type Mention, type Search } from './find-mention.ts'
 
-/** Keeps transactions to a few milliseconds, so that they block nothing. */
+/** Limits transactions to a few milliseconds, so that they block nothing. */
 const ENTRY_COUNT_MAX = 500
-/** Entries of a party that one statement looks at. */
+/** Entries of a party examined by one statement. */
 const SEARCHED_COUNT_MAX = 5_000
-/** @internal Rows of one statement, which compares keys only. */
+/** @internal Rows examined by one statement, which compares keys only. */
 export const DECISION_COUNT_MAX = 50_000
 
 const HOLDS_TEXT = sql.fragment`(subject IS NOT NULL OR body IS NOT NULL)`
@@ -21,15 +21,16 @@ export interface EntriesOfParty {
   /** Locators of entries that still hold data. */
   readonly locators: readonly string[]
   readonly retries: number
-  /** Of entries that may be another member's. */
+  /** Locators of entries that may be another member's. */
   readonly longer: readonly string[]
-  /** Of rows of the party without data. */
+  /** Locators of the party's rows without data. */
   readonly blank: readonly string[]
 }
 
 /**
- * Yields the party's entries, in pages: first decisions without a row, which a rebuild would restore, then
- * log entries, including any restored meanwhile, and those of nobody that name the party. `onProgress` gets the number of decisions compared with the log so far.
+ * Yields the party's entries, in pages: first decisions without a row, which a rebuild would restore, then log entries, including
+ * any restored meanwhile, and entries without a party that name this one. `onProgress` gets the number of decisions compared with
+ * the log so far.
  */
 export async function* findEntries(
   pool: DatabasePool,
@@ -65,7 +66,7 @@ export function entriesOfNobody(
 const entryRow = z.object({ locator: z.string(), status: z.string().nullable() })
 interface EntryRow extends Readonly<z.infer<typeof entryRow>> {
   readonly mention: Mention | 'blank' | null
-  /** Rows that the page would have without its limit in bytes. */
+  /** Number of rows on the page without its limit in bytes. */
   readonly found?: number
 }
 
@@ -78,7 +79,7 @@ async function* entriesOf<Position>(
   let last: string | undefined
   for (let after: Position | null = start; after !== null; ) {
     const rows: readonly (EntryRow & Position)[] = await readPage(after)
-    // An entry may have several decisions, on this page and the one before.
+    // An entry may have several decisions, on this page and the previous one.
     const found = rows.filter(({ mention, locator }) => mention !== null && locator !== last)
     const entries = [...new Map(found.map((row) => [row.locator, row])).values()]
     last = entries.at(-1)?.locator ?? last
@@ -104,8 +105,8 @@ type Position = Pick<z.infer<typeof partyRow>, 'createdAt' | 'locator'>
 const START: Position = { createdAt: '-infinity', locator: '' }
 
 /**
- * @internal The query for the next entries of a party after a position, and whether each holds unerased data. Ordered by creation time,
- * which never changes: a concurrent retry moves its row to another status or channel, and must not move it behind the current position.
+ * @internal The query for the next entries of a party after a position, with a flag for unerased data. Ordered by creation time,
+ * which never changes: a concurrent retry changes status or channel, and must not move its row behind the current position.
  */
 export function pageOfPartyQuery(partyLocator: string, after: Position) {
   return sql.type(partyRow)`
@@ -128,8 +129,8 @@ const nobodyRow = entryRow.extend({
 })
 
 /**
- * @internal The same by decisions without a party: where the event has no text for it, as an object or a list, reason or reference may
- * still name somebody. An entry that got a party since is that one's. Texts are null where they do not contain the locator.
+ * @internal The same by decisions without a party: if the event's party is an object or a list, its reason or reference may still
+ * name somebody. An entry that has got a party since belongs to that party. Texts are null if they do not contain the locator.
  */
 export function pageOfNobodyQuery(
   partyLocator: string,
@@ -158,7 +159,7 @@ export function pageOfNobodyQuery(
 
 const page = z.object({ end: z.string().nullable(), count: z.number(), orphans: z.array(z.string()) })
 
-/** Two halves at once: both cores of a small server compare keys. */
+/** Two halves at once, so that both cores of a small server compare keys. */
 async function* decisionsOfParty(
   pool: DatabasePool,
   partyLocator: string,
@@ -184,7 +185,7 @@ async function* decisionsOfParty(
   }
 }
 
-/** Locators rise with time, so this one is near the middle of most logs; null in a log without a sent message of this century. */
+/** Locators ascend with time, so this one is near the middle of most logs; null in a log without a sent message of this century. */
 const MIDDLE = sql.type(z.object({ locator: z.string().nullable() }))`
   SELECT (
     SELECT locator FROM notifications.notification_log
@@ -202,13 +203,14 @@ function readPage(pool: DatabasePool, after: string, end: string | null) {
   })
 }
 
-/** @internal What else the planner could choose reads one side again for each row of the other, or all rows of the log. */
+/** @internal The planner's other choices would read one side again for each row of the other, or all rows of the log. */
 export const MERGE_ONLY = sql.unsafe`
   SELECT set_config('enable_nestloop', 'off', true), set_config('enable_hashjoin', 'off', true)`
 
 /**
- * @internal The query for the next decisions after a locator (up to `end`), of any party: the last one, their number, and those without a row.
- * It compares the keys of two indexes and reads no decision: an index by party would cost every logged event a random page.
+ * @internal The query for the next decisions of any party after a locator, up to `end`: the last one, their number, and those
+ * without a row. It compares the keys of two indexes and reads no decision. An index by party would cost each logged event a random
+ * page.
  */
 export function pageOfDecisionsQuery(after: string, end: string | null) {
   const upTo = end === null ? sql.fragment`` : sql.fragment`AND locator <= ${end}`
@@ -230,8 +232,8 @@ function ofPartyQuery(partyLocator: string, orphans: readonly string[]) {
 }
 
 /**
- * Blanks log entries and their decisions in one transaction, and counts them in the erasure's record. A FAILED row has nothing
- * left to send, and becomes SKIPPED. Erased rows stay unchanged.
+ * Blanks log entries and their decisions in one transaction, and counts them in the erasure's record. FAILED rows become SKIPPED,
+ * with nothing left to send. Erased rows stay unchanged.
  */
 export function eraseEntries(
   pool: DatabasePool,

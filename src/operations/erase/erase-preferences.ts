@@ -7,17 +7,17 @@ import type { ErasureCounts } from './erasure-record.ts'
 const HAS_CONTACT = sql.fragment`(email IS NOT NULL OR phone IS NOT NULL)`
 const CHANGE_HAS_CONTACT = sql.fragment`
   (coalesce(before ->> 'email', before ->> 'phone', after ->> 'email', after ->> 'phone') IS NOT NULL)`
-/** The person made the change: with a token for this party, or one whose subject is its locator. */
+/** True if the person made the change: with a token for this party, or one whose subject is its locator. */
 const BY_PERSON = sql.fragment`(changed_by <> 'erased' AND (by_party IS TRUE OR changed_by = party_locator))`
 const CHANGE_IS_PERSONAL = sql.fragment`(${CHANGE_HAS_CONTACT} OR ${BY_PERSON} IS TRUE)`
-/** Changes of others' preferences, for whom the person may have acted. */
+/** True for changes of other parties' preferences, on whose behalf the person may have acted. */
 function isOfAnother(partyLocator: string) {
   return sql.fragment`(changed_by = ${partyLocator} AND party_locator <> ${partyLocator})`
 }
 
 const NO_CONTACT = '{"email": null, "phone": null}'
 
-/** Counts a party's preferences (at most one) and changes that contain its contact details, and all that name it as their author. */
+/** Counts a party's preferences (at most one), changes that contain its contact details, and changes that name it as their author. */
 export function countPreferencesToErase(
   pool: DatabasePool,
   partyLocator: string,
@@ -31,8 +31,8 @@ export function countPreferencesToErase(
 }
 
 /**
- * Blanks the contact details in a party's preferences and their history, and the author of changes if it was the person, also where they
- * are another's. Opt-outs stay.
+ * Blanks the contact details in a party's preferences and their history, and the author of changes made by the person, even to
+ * other parties' preferences. Opt-outs stay.
  */
 export function erasePreferences(
   pool: DatabasePool,
@@ -40,7 +40,7 @@ export function erasePreferences(
   partyLocator: string,
 ): Promise<Pick<ErasureCounts, 'preferences' | 'preferenceChanges'>> {
   return pool.transaction(async (tx) => {
-    // Reads all changes: before the lock, for which the person's opt-outs wait.
+    // Reads all changes before it takes the lock, for which the person's opt-outs wait.
     const ofOthers = await tx.any(sql.type(noRow)`
       UPDATE notifications.preference_change SET changed_by = 'erased'
       WHERE ${isOfAnother(partyLocator)} RETURNING id`)

@@ -18,7 +18,7 @@ export async function eraseCheckpointReasons(pool: DatabasePool, ids: readonly b
 const reasonRow = z.object({ kind: z.enum(['request', 'checkpoint']), id: z.bigint(), text: z.string() })
 type Reason = Readonly<z.infer<typeof reasonRow>>
 
-/** What people wrote or chose that may contain a locator, and does not name it: of requests and changes of checkpoints. */
+/** Reasons, notes and filters of requests, and reasons of changed checkpoints, that contain a locator without clearly naming it. */
 export function readUnclearReasons(pool: DatabasePool, party: string): Promise<readonly Reason[]> {
   const isNaming = namesInPart(sql.fragment`name`, sql.fragment`text`, { names: [party], word: party })
   return pool.any(sql.type(reasonRow)`

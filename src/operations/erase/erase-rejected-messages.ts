@@ -4,7 +4,7 @@ import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
 import { sqlArray } from '../../service/store/sql/columns.ts'
 import { fixedPart } from './find-mention.ts'
 
-/** Errors that may contain a party's locator, of all redrives and dismissals of these messages: by message, the oldest first. */
+/** Errors of redrives and dismissals that may contain a party's locator, by message, oldest first. */
 export async function readRedriveErrors(
   pool: DatabasePool,
   party: string,
@@ -17,7 +17,10 @@ export async function readRedriveErrors(
   return new Map(rows.map(({ id, errors }) => [id, errors]))
 }
 
-/** Blanks errors of rejected messages and their redrives, these texts or all: a skip and a dismissal have an operator's reason there. */
+/**
+ * Blanks errors of rejected messages and their redrives, these texts or all. A skip and a dismissal store the operator's reason
+ * there.
+ */
 export async function eraseErrors(
   pool: DatabasePool,
   messages: readonly bigint[],
@@ -37,7 +40,7 @@ export async function eraseErrors(
 /** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns the number newly erased. */
 export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {
   return pool.transaction(async (tx) => {
-    // Waits for running redrives: none may write the message back.
+    // Waits for running redrives, so that none writes the message back.
     await lockErasure(tx)
     return tx.oneFirst(sql.type(z.object({ count: z.number() }))`
     WITH erased AS (

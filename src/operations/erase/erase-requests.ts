@@ -3,23 +3,23 @@ import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
 import { isNumeric, wordPattern } from './find-mention.ts'
 
-/** By what a request may name a person. Each use reads all requests. */
+/** The ways in which a request may name a person. Each use reads all requests. */
 export interface Naming {
   /** Party, references, event ids and locators of log entries. */
   readonly names?: readonly string[]
   /** The party, as a word of a text. */
   readonly word?: string
-  /** Whole texts that somebody has looked at. */
+  /** Whole texts that an operator has confirmed. */
   readonly texts?: readonly string[]
   /** Rejected messages. */
   readonly ids?: readonly bigint[]
 }
 
-/** The values of a stored filter that name one thing. A party is named by its own, or as what an event is about. */
+/** Filters whose value names one thing. A party is named by its own filter, or as an event's reference. */
 const NAMES_OF_ENTRIES = ['locator', 'eventId', 'reference']
-/** Those that are sentences. */
+/** Filters whose value is a sentence. */
 const SENTENCES = ['reason', 'reasonPrefix']
-/** The texts of a stored filter in which somebody may find a person. */
+/** Filters whose text may name a person. */
 export const NAMING_FILTERS = [...NAMES_OF_ENTRIES, ...SENTENCES, 'partyLocator', 'eventType']
 
 const idRow = z.object({ id: z.bigint() })
@@ -30,8 +30,8 @@ export function findRequests(pool: DatabasePool, naming: Naming): Promise<readon
 }
 
 /**
- * Blanks the reason of requests that were found to name a person, and what names the person in their filters. An open one whose
- * filter changes is cancelled: it must not go on for others than was asked.
+ * Blanks the reason of requests that name a person, and the person's names in their filters. An open request whose filter changes
+ * is cancelled: it must not go on for other entries.
  */
 export async function eraseRequests(
   pool: DatabasePool,
@@ -56,7 +56,10 @@ export async function eraseRequests(
 
 const PAGE_COUNT_MAX = 10_000
 
-/** Blanks the copies of these requests' reasons, which each decision of theirs has. Before the requests: they lead to them. */
+/**
+ * Blanks the copies of these requests' reasons in their decisions. Call it before the requests are blanked, since they lead to the
+ * decisions.
+ */
 export async function eraseCopiedReasons(pool: DatabasePool, requests: readonly bigint[]): Promise<void> {
   for (const request of requests) {
     for (let after: string | null = ''; after !== null; ) {
@@ -71,7 +74,7 @@ export async function eraseCopiedReasons(pool: DatabasePool, requests: readonly 
   }
 }
 
-/** The names of log entries: their locators, event ids and references. Erased ones have no reference any more. */
+/** The names of log entries: locators, event ids and references. Erased entries have no reference. */
 export function readNames(pool: DatabasePool, locators: readonly string[]): Promise<readonly string[]> {
   const these = sql.fragment`locator = ANY(${sqlArray('text', locators)})`
   return pool.anyFirst(sql.type(z.object({ name: z.string() }))`
@@ -80,7 +83,7 @@ export function readNames(pool: DatabasePool, locators: readonly string[]): Prom
     UNION SELECT variables ->> 'locator' FROM notifications.decision WHERE ${these} AND variables ->> 'locator' IS NOT NULL`)
 }
 
-/** Each request, with its filter as it is after the erasure; null if that names nobody. */
+/** Each request with its filter after the erasure; null if the filter names nobody. */
 function found(naming: Naming) {
   const isNaming = namesInPart(sql.fragment`name`, sql.fragment`(value #>> '{}')`, naming)
   return sql.fragment`(
@@ -92,7 +95,7 @@ function found(naming: Naming) {
   ) AS found`
 }
 
-/** Whether a part of a stored filter, by its name and text, names somebody. */
+/** Condition for a part of a stored filter, given its name and text, that names somebody. */
 export function namesInPart(name: FragmentSqlToken, text: FragmentSqlToken, naming: Naming) {
   const { names = [], word, texts = [] } = naming
   return sql.fragment`(
@@ -103,7 +106,7 @@ export function namesInPart(name: FragmentSqlToken, text: FragmentSqlToken, nami
   )`
 }
 
-/** The note of a hold has the reason of whoever ended it. */
+/** The note of a hold contains the reason for its end. */
 function isFound({ names = [], ids = [], word, texts = [] }: Naming) {
   return sql.fragment`(
     filter IS NOT NULL OR ${namesIn(sql.fragment`note`, { names, word, texts })} OR because <> 'erased' AND (
@@ -116,7 +119,7 @@ function isFound({ names = [], ids = [], word, texts = [] }: Naming) {
 const BLANKS = '\t\n\r\u00a0'
 const PUNCTUATION = `"'()[]{}\u00ab\u00bb\u201c\u201d\u2018\u2019.,;:!?`
 
-/** A number alone is no name of an entry: it may count or measure anything. */
+/** A bare number does not name an entry: it may count or measure anything. */
 export function namesIn(text: FragmentSqlToken, { names = [], word, texts = [] }: Naming) {
   const words = sqlArray(
     'text',
@@ -130,7 +133,7 @@ export function namesIn(text: FragmentSqlToken, { names = [], word, texts = [] }
     )`
 }
 
-/** By a hash of the names: `?|` would compare each with each. */
+/** Hashes the names, since `?|` would compare each with each. */
 function isNamed(list: 'locators' | 'ids', names: readonly string[]) {
   return sql.fragment`EXISTS (
     SELECT FROM jsonb_array_elements_text(target -> ${list}) AS item WHERE item = ANY(${sqlArray('text', names)})

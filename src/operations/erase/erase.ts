@@ -39,7 +39,7 @@ run again. ${WHAT_STAYS} DATABASE_URL names the database.`,
     .option('--json', 'print the result as one JSON object')
     .action((options: Options) => erase(world, options))
 
-/** Ids in the text of a result. */
+/** Maximum number of ids in the text of a result. */
 const SHOWN_COUNT_MAX = 20
 
 /** Two halves of the log are compared with the decisions at once. */
@@ -53,13 +53,13 @@ interface Options extends WriteOptions {
 interface ErasureResult extends ErasureCounts {
   /** Rejected messages without a readable envelope. */
   readonly searchedAsBytes: number
-  /** What may be another member's, and is not erased: rejected messages, log entries, requests and changed checkpoints. */
+  /** Items not erased because they may be another member's: rejected messages, log entries, requests and changed checkpoints. */
   readonly longerNames: readonly string[]
-  /** Names in `--message` of nothing that has the locator. */
+  /** Names in `--message` without an item that contains the locator. */
   readonly notFound: readonly string[]
   readonly requests: number
   readonly checkpointChanges: number
-  /** Other rejected messages of which a reason is erased. */
+  /** Number of other rejected messages with an erased reason. */
   readonly rejectionReasons: number
 }
 
@@ -69,13 +69,13 @@ async function erase(world: World, { party, message = [], dryRun, yes, by, json 
     async (pool) => {
       const maps = await readEnvelopeMaps(pool)
       const search = { party, wanted: new Set(message), ...createSearch(party, maps) }
-      // Without a question there is no need to search twice.
+      // Without a question, one search suffices.
       const found = yes && !dryRun ? null : await run(world, pool, search, null)
       const isWanted = async (counts: ErasureResult) =>
         !dryRun &&
         (isNothing(counts) ||
           (await confirm(world, `Permanently erase ${describeFound(counts)} of ${party}?`, { yes })))
-      // Recorded also if there is nothing: a message that is read again later may name the party.
+      // Recorded even if nothing is found: a message that is read again later may name the party.
       const isDone = found === null || (await isWanted(found))
       const counts = found === null || isDone ? await eraseAll(world, pool, search, by) : found
       if (json) await print(world, JSON.stringify({ party, erased: isDone, ...counts }))
@@ -110,7 +110,7 @@ async function eraseAll(
   return counts
 }
 
-/** Goes through all stored data of a party, and blanks it in small transactions. Without an erasure it only counts. */
+/** Blanks all stored data of a party in small transactions. Without an erasure it only counts. */
 async function run(
   world: World,
   pool: DatabasePool,
@@ -245,7 +245,7 @@ function describeErasure(party: string, counts: ErasureResult, did: string): str
   const { longerNames, notFound } = counts
   if (notFound.length > 0)
     lines.push(
-      `Not erased: ${notFound.join(' ')}, nothing of that name has ${party} (see \`rejected list --all\`)`,
+      `Not erased: ${notFound.join(' ')}, nothing with that name contains ${party} (see \`rejected list --all\`)`,
     )
   if (longerNames.length > 0) {
     const first = longerNames.slice(0, SHOWN_COUNT_MAX).join(' ')

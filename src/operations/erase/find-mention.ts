@@ -2,15 +2,15 @@ import { type EnvelopeMaps, type FieldSources, mapOf } from '../../service/decid
 import type { Message } from '../../service/decide/event/message.ts'
 import { fieldAt, readEnvelope } from '../../service/decide/event/parse-event.ts'
 
-/** `longer`: within a text, a longer name, or a message that may be another member's, too. A person has to look. */
+/** `longer`: within a text, a longer name, or a message that may also be another member's. An operator must decide. */
 export type Mention = 'named' | 'longer'
 
 type Searched = Pick<Message, 'key' | 'value' | 'headers'>
 
-/** What is searched for. */
+/** The party and its names. */
 export interface Search extends ReturnType<typeof createSearch> {
   readonly party: string
-  /** Names of what somebody has looked at: it counts as named. */
+  /** Ids that an operator confirmed; treated as naming the party. */
   readonly wanted: ReadonlySet<string>
 }
 
@@ -58,14 +58,14 @@ export function createSearch(partyLocator: string, envelopeMaps: readonly Envelo
   return { mentionIn, mentionInMessage, isNamedIn: (text: string) => word.test(text) }
 }
 
-/** True if a message has no readable envelope, so that only its bytes can be searched. */
+/** True if a message has no readable envelope, so that only its bytes are searched. */
 export function isUnreadable(value: Uint8Array | null): boolean {
   return value !== null && value.length > 0 && readValue(value) === null
 }
 
 /**
- * The longest part of a locator that URLs, forms, JSON, XML and Unicode's compositions leave as it is: what PostgreSQL looks for. Forms
- * escape a tilde, and a letter before an accent is none once they are composed.
+ * The longest part of a locator that URLs, forms, JSON, XML and Unicode composition leave unchanged, for PostgreSQL to search.
+ * Forms escape a tilde, and a letter may merge with the accent after it.
  */
 export function fixedPart(locator: string): string {
   const runs = locator.match(/[A-Za-z0-9._-]+(?!\p{M})/gu) ?? []
@@ -73,8 +73,8 @@ export function fixedPart(locator: string): string {
 }
 
 /**
- * A regular expression, of JavaScript and of PostgreSQL, for a locator that is a word of a sentence, between blanks and marks of
- * punctuation. A number alone may count or measure anything.
+ * A regular expression for JavaScript and PostgreSQL that matches a locator as a word, between blanks and punctuation marks. A bare
+ * number does not match, since it may count or measure anything.
  */
 export function wordPattern(locator: string): string {
   const escaped = locator.replaceAll(/[!-/:-@[-`{-~]/g, '\\$&')
@@ -83,7 +83,7 @@ export function wordPattern(locator: string): string {
     : `(^|[ \\t\\n\\r\\u00a0])["'([{\\u00ab\\u201c\\u2018]*${escaped}(['\\u2019]s)?["')\\]}\\u00bb\\u201d\\u2019.,;:!?]*($|[ \\t\\n\\r\\u00a0])`
 }
 
-/** An amount, a time or a count may equal such a locator. */
+/** True for a locator that may equal an amount, a time or a count. */
 export function isNumeric(locator: string): boolean {
   return locator.trim() !== '' && Number.isFinite(Number(locator))
 }
@@ -96,7 +96,7 @@ function readValue(value: Uint8Array | null) {
   return null
 }
 
-/** What is at the party's place: of a list each item. Neither null nor empty. */
+/** The values at the party's place, for a list each item, without null and empty ones. */
 function valuesAt(
   message: Searched,
   envelope: ReturnType<typeof readValue>,
@@ -106,13 +106,13 @@ function valuesAt(
   return found.filter((value) => value !== undefined && value !== null && value !== '')
 }
 
-/** The distinct places of the party: that of the map in force first. */
+/** The distinct places of the party, that of the map in force first. */
 function partyPlaces(maps: readonly EnvelopeMaps[], topic: string): readonly FieldSources[] {
   const sources = maps.map((map) => mapOf(map, topic).partyLocator)
   return [...new Map(sources.map((places) => [JSON.stringify(places), places])).values()]
 }
 
-/** `isText`: without control characters but as escapes. */
+/** `isText`: all control characters are escaped. */
 interface Part {
   readonly bytes: Uint8Array
   readonly isText: boolean
@@ -127,17 +127,17 @@ function partsOf({ key, value, headers }: Searched, envelope: ReturnType<typeof 
 
 const UTF8 = new TextDecoder('utf-8')
 
-/** False for bytes that have control characters but white space, or are no UTF-8: a letter there may be a length or a tag. */
+/** False for bytes with control characters other than white space, or not in UTF-8: a letter there may be a length or a tag. */
 function isPlain(bytes: Uint8Array): boolean {
   return !/[^\P{Cc}\t\n\f\r]|\ufffd/u.test(UTF8.decode(bytes))
 }
 
-/** A letter of an escape is none of a longer name. */
+/** A letter of an escape does not belong to a longer name. */
 const ESCAPE = '%(?:25)*[0-9a-fA-F]{2}|\\\\u[0-9a-fA-F]{4}|\\\\[bfnrt]'
 /** With 14 escapes of an escape. */
 const ESCAPE_LENGTH_MAX = 31
 
-/** The length that Protobuf, Thrift or Avro puts before a text as one byte, for the brackets of a regular expression. */
+/** The one-byte length before a text in Protobuf, Thrift or Avro, for a character class. */
 function lengthCodes(locator: string): string {
   const length = Buffer.byteLength(locator)
   return [length, 2 * length]
@@ -148,20 +148,20 @@ function lengthCodes(locator: string): string {
 
 /**
  * A regular expression for a locator in bytes, read as Latin-1 without NULs: in UTF-8, UTF-16, UTF-32 and Latin-1, composed or not,
- * and with escapes of JSON, URLs, forms and XML, also where these are escaped again.
+ * and with escapes of JSON, URLs, forms and XML, even repeatedly escaped ones.
  */
 function formPattern(locator: string): string {
-  // Some characters are others when they are composed.
+  // Composition may change characters.
   const forms = [...new Set([locator, locator.normalize('NFC'), locator.normalize('NFD')])]
   return forms.map(spelled).join('|')
 }
 
-/** In a text of which each run of backslashes is one: it is as long as the escapes are deep. */
+/** For a text with each run of backslashes reduced to one, since nested escapes lengthen it. */
 function spelled(locator: string): string {
   return Array.from(locator.replaceAll(/\\+/g, '\\'))
     .map((character) => {
       const one = `(?:${spellings(character).join('|')})`
-      // It may be one run with the backslashes of the escape that follows. Bounded, since a run costs its length again from each on.
+      // It may merge with the backslashes of the next escape. Bounded, since a run is searched again from each of its characters.
       return character === '\\' ? `(?:${one}{1,16}|(?=\\\\))` : one
     })
     .join('')
@@ -205,7 +205,7 @@ function encodings(character: string): string[] {
   const entity = `&(?:amp;)*(?:#0*${point};|#[xX]0*${hex(point, 0)};${name(ENTITIES[character])})`
   const escaped = units.map((unit) => `\\\\u${hex(unit, 4)}`).join('')
   const letter = LETTER_ESCAPES[character]
-  // Escapes first: what begins like a character may be one.
+  // Escapes first, since an escape may begin like a character.
   return [
     ...percent,
     entity,

@@ -7,14 +7,14 @@ import { readRedriveErrors } from './erase-rejected-messages.ts'
 import { findRequests, type Naming, readNames } from './erase-requests.ts'
 import { isUnreadable, type Search } from './find-mention.ts'
 
-/** What is stored about a person: each kind of place, page by page. */
+/** The data stored about a person, by kind of place, page by page. */
 export type PersonalData =
   | { readonly kind: 'requests'; readonly ids: readonly bigint[]; readonly naming: Naming }
   | { readonly kind: 'checkpointChanges'; readonly ids: readonly bigint[] }
   | { readonly kind: 'preferences' }
   | RejectedMessages
   | ({ readonly kind: 'logEntries' } & Omit<EntriesOfParty, 'longer'>)
-  /** Names of what may be another member's. */
+  /** Names of items that may be another member's. */
   | { readonly kind: 'unclear'; readonly names: readonly string[] }
 
 interface RejectionReason {
@@ -25,15 +25,16 @@ interface RejectionReason {
 interface RejectedMessages {
   readonly kind: 'rejectedMessages'
   readonly named: readonly StoredRejectedMessage[]
-  /** Errors of other messages that name it: a skip and a dismissal have an operator's reason there. */
+  /** Errors of other messages that name the party: a skip and a dismissal store the operator's reason there. */
   readonly reasons: readonly RejectionReason[]
-  /** Without a readable envelope. */
+  /** Number of messages without a readable envelope. */
   readonly searchedAsBytes: number
 }
 
 /**
- * Finds all data of a party in an order in which it can be erased: nothing goes before what it leads to, so that an interrupted
- * erasure finds the rest again. Rejected messages, for which this waits for running redrives, come before the entries that those write.
+ * Finds all data of a party in an order suitable for erasure: each item comes after the items found through it, so that an
+ * interrupted erasure finds the rest again. Rejected messages come before the entries that running redrives write, for which this
+ * waits.
  */
 export async function* findPersonalData(
   pool: DatabasePool,
@@ -53,7 +54,7 @@ export async function* findPersonalData(
   }
 }
 
-/** The name by which a place is listed and wanted. */
+/** The name of an item in results and in `--message`. */
 export function namesOf(data: PersonalData): readonly string[] {
   switch (data.kind) {
     case 'requests':
@@ -97,7 +98,7 @@ async function* findNamingMessages(
   pool: DatabasePool,
   { party, wanted, mentionIn, mentionInMessage, isNamedIn }: Search,
 ): AsyncGenerator<PersonalData> {
-  // Erased ones too: a later dismissal of theirs may name the party.
+  // Includes erased messages, whose later dismissal may name the party.
   for await (const page of readRejected(pool, ALL_REJECTED)) {
     const named: StoredRejectedMessage[] = []
     const reasons: RejectionReason[] = []

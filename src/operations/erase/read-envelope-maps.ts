@@ -7,7 +7,7 @@ import {
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { listArchived, readArchived } from '../../service/store/read/read-archive.ts'
 
-/** The envelope maps in force, then those that ever were. */
+/** The envelope maps in force, then all former ones. */
 export async function readEnvelopeMaps(pool: DatabasePool): Promise<EnvelopeMaps[]> {
   const maps = [loadEnvelopeMaps(await readText(ENVELOPE_MAP))]
   for (const revision of await listArchived(pool, 'envelope_map')) {

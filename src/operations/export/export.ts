@@ -56,7 +56,7 @@ async function exportParty(world: World, { party, message = [] }: Options): Prom
   )
 }
 
-/** Several entries may lead to one request: it is printed once. */
+/** Several entries may lead to one request, which is printed once. */
 async function printData(
   world: World,
   pool: DatabasePool,

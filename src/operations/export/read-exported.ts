@@ -5,7 +5,7 @@ import { isoTime, sqlArray } from '../../service/store/sql/columns.ts'
 const row = z.record(z.string(), z.unknown())
 type Row = Readonly<z.infer<typeof row>>
 
-/** Requests without what they say about others: their lists and the names of operators. */
+/** Requests without data about others: their lists and the names of operators. */
 export function readRequests(pool: DatabasePool, ids: readonly bigint[]): Promise<readonly Row[]> {
   return pool.any(sql.type(row)`
     SELECT id::text, kind AS action, because, note, target -> 'filter' AS filter, state,
@@ -19,7 +19,7 @@ export function readCheckpointChanges(pool: DatabasePool, ids: readonly bigint[]
     FROM notifications.checkpoint_change WHERE id = ANY(${sqlArray('int8', ids)}) ORDER BY checkpoint_change.id`)
 }
 
-/** Changes of others' preferences that a party made, without what they changed. */
+/** Changes that a party made to others' preferences, without their content. */
 export function readChangesForOthers(pool: DatabasePool, party: string): Promise<readonly Row[]> {
   return pool.any(sql.type(row)`
     SELECT party_locator AS "partyLocator", ${isoTime(sql.fragment`changed_at`)} AS "changedAt"

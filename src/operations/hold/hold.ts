@@ -67,7 +67,7 @@ async function holdTopics(world: World, options: HoldOptions): Promise<void> {
   })
 }
 
-/** Throws UsageError for a topic that no replica reads; while none is known, for one that is not in this shell's MQ_TOPICS. */
+/** Throws UsageError for a topic that no replica reads or, if no replica is known, that is not in this shell's MQ_TOPICS. */
 async function requireTopics(world: World, pool: DatabasePool, topics: readonly string[]): Promise<void> {
   if (topics.length === 0) return
   const replicas = await listReplicas(pool)
@@ -82,7 +82,7 @@ async function showHolds(world: World, pool: DatabasePool, json?: true): Promise
   const shown = holds.map((hold) => ({ ...hold, waiting: waiting && countHeld(hold, waiting) }))
   if (json) return print(world, JSON.stringify(shown))
   if (holds.length === 0) note(world, 'no hold is in force')
-  else if (waiting === null) note(world, 'with the MQ_ variables of `serve` this says how many events wait')
+  else if (waiting === null) note(world, 'set the MQ_ variables of `serve` to see how many events wait')
   await print(
     world,
     ...shown.map(
@@ -92,7 +92,7 @@ async function showHolds(world: World, pool: DatabasePool, json?: true): Promise
   )
 }
 
-/** The events that wait, by topic; null if this command is not told of the broker, or it does not answer. */
+/** The waiting events by topic; null without MQ_ variables, or if the broker does not answer. */
 async function readWaiting(world: World, pool: DatabasePool): Promise<ReadonlyMap<string, number> | null> {
   if (!world.env.MQ_BROKERS) return null
   const { broker } = loadConfig(world.env)
@@ -134,7 +134,7 @@ async function resume(world: World, pool: DatabasePool, options: HoldOptions): P
   const unheld = (named ?? []).filter((topic) => findHold(all, topic) === null)
   if (unheld.length > 0)
     throw new UsageError(
-      `no hold is of ${unheld.join(', ')}: ${all.map(formatHold).join('; ') || 'none is in force'}`,
+      `no hold covers ${unheld.join(', ')}: ${all.map(formatHold).join('; ') || 'none is in force'}`,
     )
   const isNamed = ({ topics }: Hold) =>
     named === undefined || (topics?.every((topic) => named.includes(topic)) ?? false)
@@ -156,7 +156,7 @@ async function resume(world: World, pool: DatabasePool, options: HoldOptions): P
 }
 
 function whyLeft({ id }: Hold, isNamed: boolean, ended: readonly string[]): string {
-  if (!isNamed) return 'it is of other topics, too: `resume` without --topic ends all holds'
+  if (!isNamed) return 'it also covers other topics: `resume` without --topic ends all holds'
   if (ended.includes(id))
     return `another version of the service stored it: \`requests cancel ${id}\` ends it, \`requests show ${id}\` shows it`
   return 'it is newer: run the command again'

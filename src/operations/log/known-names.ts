@@ -16,7 +16,7 @@ import type { SearchHit, SearchResult } from './search.ts'
 import { describeBeginning, describeEnding, findMeant, LOOKED_FOR, SEARCH_ON } from './search-kinds.ts'
 import { searchLog } from './search-log.ts'
 
-/** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
+/** Throws UsageError for a rule that was never in a rule table, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
   const tables = await loadAllRules(pool)
   const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
@@ -25,14 +25,14 @@ export async function checkRule(pool: DatabasePool, rule: string): Promise<void>
   throw new UsageError(`no rule table has ever had a rule "${rule}"${didYouMean(nearest(rule, ids))}`)
 }
 
-/** The rules of every table that was ever in force; a text in place of those that cannot be read. */
+/** The rules of every table that was ever in force; a text for an unreadable table. */
 async function loadAllRules(pool: DatabasePool): Promise<readonly (readonly PastRule[] | string)[]> {
   const revisions = await listArchived(pool, 'ruleset')
   const made = revisions.map((ruleTableRevision) => ({ ruleTableRevision }))
   return [...(await loadArchivedRules(pool, made)).values()]
 }
 
-/** Notes that an event type has no template, which is no fault: producers may send any type. */
+/** Notes that an event type has no template. This is no fault, since producers may send any type. */
 export function noteUnknownEventType(world: World, eventType: string): void {
   if (TEMPLATE_EVENT_TYPES.includes(eventType)) return
   const near = didYouMean(nearest(eventType, TEMPLATE_EVENT_TYPES))
@@ -42,8 +42,8 @@ export function noteUnknownEventType(world: World, eventType: string): void {
 const SIMILAR_COUNT_MAX = 5
 
 /**
- * Finds what the log knows under a name: a member, reference, event, entry or event type. Another spelling is taken if it is the only
- * one, and noted. Otherwise notes what is similar, and returns null.
+ * Finds the member, reference, event, entry or event type with a name. Accepts another spelling if it is the only one, with a note.
+ * Otherwise notes similar names, and returns null.
  */
 export async function findNamed(world: World, pool: DatabasePool, text: string): Promise<SearchHit | null> {
   const found = await search(pool, text)
@@ -63,7 +63,7 @@ export async function findNamed(world: World, pool: DatabasePool, text: string):
   return null
 }
 
-/** An event that waits for the end of a hold has no entry, by which anything would be found. */
+/** An event that waits for the end of a hold has no entry, so no search finds it. */
 async function noteHolds(world: World, pool: DatabasePool): Promise<void> {
   const holds = (await readHolds(pool)).map(
     (hold) => `${hold.topics?.join(', ') ?? 'all topics'} ${describeHold(hold)}`,

@@ -74,7 +74,7 @@ async function listLog(
     if (rule !== undefined) await checkRule(pool, rule)
     const named = name === undefined ? null : await findNamed(world, pool, name)
     if (name !== undefined && named === null) return
-    // A named thing is listed from its first entry on.
+    // A named subject is listed from its first entry on.
     const isWhole = named !== null && command.getOptionValueSource('since') === 'default'
     const from = isWhole ? undefined : await resolveTime(pool, since)
     const to = until === undefined ? undefined : await resolveTime(pool, until)

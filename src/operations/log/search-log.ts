@@ -6,34 +6,34 @@ import { findByWords } from '../../service/text/find-by-words.ts'
 import { type SearchHit, type SearchResult, searchHit } from './search.ts'
 import { LISTED_COUNT_MAX, NUMBERED_KINDS } from './search-kinds.ts'
 
-/** Names with the same beginning that are offered of each kind. */
+/** Maximum number of names with the same beginning offered of each kind. */
 const BEGINNING_COUNT_MAX = 8
-/** @internal Names with the same ending that are counted of each kind. More of them help nobody, and take time. */
+/** @internal Maximum number of names with the same ending counted of each kind. More would take time and help nobody. */
 export const ENDING_COUNT_MAX = 250
-/** Decisions about a reference that are looked at to see whether all belong to one entry. */
+/** Decisions about a reference that are examined to see whether all belong to one entry. */
 const ATTEMPT_COUNT_MAX = 100
 
-/** What word processors, mails and forms put in place of a hyphen and a blank. */
+/** Characters that word processors, mails and forms substitute for a hyphen or a blank. */
 const DASHES = /[\p{Pd}\u2212]/gu
 const BLANKS = /\s/gu
 
-/** Greater than any other in the order of bytes. */
+/** Sorts after any other character in the order of bytes. */
 const LAST_CHARACTER = '\u{10ffff}'
 
-/** Names that no index of the log finds by their words. */
+/** Kinds whose names no index of the log finds by words. */
 export interface KnownWords {
   readonly eventTypes: readonly string[]
   readonly reasons: readonly string[]
 }
 
-/** Finds what a text names in the log, and names that are spelled otherwise, begin or end so. */
+/** Finds the names in the log that equal a text, and those that are spelled differently, begin or end with it. */
 export async function searchLog(
   connection: CommonQueryMethods,
   text: string,
   { eventTypes, reasons }: KnownWords,
 ): Promise<SearchResult> {
   const bare = text.replaceAll(/\s/g, '')
-  // A locator of the log has capitals in its first part only.
+  // Only the first part of a locator has capitals.
   const trimmed = text.trim()
   const plain = trimmed.replaceAll(DASHES, '-').replaceAll(BLANKS, ' ')
   const typed = [...new Set([text, trimmed, plain])]
@@ -71,7 +71,7 @@ export async function searchLog(
   return { hits, similar, beginnings, endings }
 }
 
-/** The first names of each kind, and the kinds that have more. */
+/** The first names of each kind, and the kinds with more. */
 function cutContinuations(found: readonly SearchHit[]) {
   const byKind = NUMBERED_KINDS.map((kind) => {
     const values = new Set(found.filter((one) => one.kind === kind).map(({ value }) => value))
@@ -145,7 +145,7 @@ function continuations(
     SELECT value FROM walk WHERE value IS NOT NULL LIMIT ${BEGINNING_COUNT_MAX + 1}`
 }
 
-/** Where names of a kind are found by their endings. Only members with preferences are: an index of the log's would slow dispatch. */
+/** Sources of names found by their endings. Only members with preferences are included, since an index of the log would slow dispatch. */
 const ENDING_SOURCES = {
   member: {
     table: sql.fragment`notifications.notification_preferences`,
@@ -163,13 +163,13 @@ const ENDING_SOURCES = {
   },
 } as const
 
-/** `value` is null where names are counted only. */
+/** `value` is null if names are only counted. */
 const ending = z.object({ value: z.string().nullable(), locator: z.string().nullable(), count: z.int() })
 
 /**
- * @internal The newest members or references whose letters and digits end in those of a text, those with just these first. Each step finds the
- * next key in an index, so a name with many entries costs no more. If there are more than can be counted, none of them is known to be
- * the newest: only those with just these letters and digits are listed.
+ * @internal The newest members or references whose letters and digits end in those of a text; names with just these come first.
+ * Each step finds the next key in an index, so a name with many entries costs no more. If there are too many to count, the newest
+ * are unknown, and only those with just these letters and digits are listed.
  */
 export function endingsQuery(kind: (typeof NUMBERED_KINDS)[number], text: string) {
   const { table, name, locator, newest } = ENDING_SOURCES[kind]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NUMBERED_KINDS, SEARCH_KINDS } from './search-kinds.ts'
 
-/** `locator`: that of the only log entry; null if there may be more than one. */
+/** `locator`: of the only log entry; null if there may be more than one. */
 export const searchHit = z.object({
   kind: z.enum(SEARCH_KINDS),
   value: z.string(),
@@ -10,13 +10,13 @@ export const searchHit = z.object({
 export type SearchHit = Readonly<z.infer<typeof searchHit>>
 
 export const searchResult = z.object({
-  /** Named exactly as typed. */
+  /** Names exactly as typed. */
   hits: z.array(searchHit),
-  /** Named nearly so: spelled otherwise, or with the same beginning or ending. */
+  /** Similar names: spelled differently, or with the same beginning or ending. */
   similar: z.array(searchHit),
-  /** Kinds of which more names begin so than `similar` lists. Absent from a replica of a version before. */
+  /** Kinds with more names of the same beginning than `similar` lists. Absent from an older replica. */
   beginnings: z.array(z.enum(NUMBERED_KINDS)).optional(),
-  /** Kinds of which more names end so than `similar` lists; `isMore` if `count` is only where counting stopped. */
+  /** Kinds with more names of the same ending than `similar` lists; `isMore`: counting stopped at `count`. */
   endings: z.array(z.object({ kind: z.enum(NUMBERED_KINDS), count: z.int(), isMore: z.boolean() })),
 })
 export type SearchResult = z.infer<typeof searchResult>

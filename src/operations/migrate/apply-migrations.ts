@@ -33,8 +33,8 @@ interface Log {
 }
 
 /**
- * Migrates the schema while others read and write, and returns the names of the migrations it ran. A second migrator waits for
- * the first. Rejects with PostgreSQL's error if a migration fails: the ones before it stay applied.
+ * Migrates the schema while others read and write, and returns the names of the applied migrations. A second migrator waits for the
+ * first. Rejects with PostgreSQL's error if a migration fails; earlier ones stay applied.
  *
  * @param dir migrations, run in the order of their names
  */
@@ -53,20 +53,20 @@ export async function migrate(databaseUrl: string, log: Log, dir = MIGRATIONS_DI
       await client.end()
     }
   } finally {
-    // A pooler would end the transaction, and with it the lock, only some time after this connection.
+    // A pooler would end the transaction, and thus the lock, only some time after this connection.
     await keeper.query('ROLLBACK').catch(() => {})
     await keeper.end()
   }
 }
 
 /**
- * Takes a transaction-level lock on its own connection: it ends with the connection, even through a pooler, which would keep a
+ * Takes a transaction-level lock on its own connection. It ends with the connection even through a pooler, which would keep a
  * session-level lock. A session waiting for it would block CREATE INDEX CONCURRENTLY.
  */
 async function lock(keeper: pg.Client, log: Log): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
     await keeper.query(startTransaction({ idle_in_transaction_session_timeout: '0' }))
-    // With a parameter its portal would keep a snapshot, for which CREATE INDEX CONCURRENTLY waits.
+    // Without a parameter, whose portal would keep a snapshot that CREATE INDEX CONCURRENTLY waits for.
     const { rows } = await keeper.query(`SELECT pg_try_advisory_xact_lock(${MIGRATION_LOCK}) AS locked`)
     if (rows[0]?.locked) return
     await keeper.query('ROLLBACK')
@@ -108,8 +108,8 @@ async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<
 }
 
 /**
- * Throws CorrectableError if the schema lacks what these migrations make. A newer version may have dropped some of it: then only those
- * without a checksum matter, which may have had another text.
+ * Throws CorrectableError if the schema lacks parts of these migrations. A newer version may have dropped some; then only
+ * migrations without a checksum count, whose text may have differed.
  */
 async function requireSameSchema(
   client: pg.Client,
@@ -140,7 +140,7 @@ async function requireSameSchema(
   )
 }
 
-/** Records the texts of migrations that were applied without a checksum: the schema is what they make. */
+/** Records the checksums of migrations applied without one, once the schema matches them. */
 async function adoptTexts(client: pg.Client, log: Log, migrations: readonly Migration[]): Promise<void> {
   await untilUnlocked('the table of migrations', log, () =>
     inTransaction(
@@ -156,7 +156,7 @@ async function adoptTexts(client: pg.Client, log: Log, migrations: readonly Migr
   )
 }
 
-/** IF NOT EXISTS would demand the right to create schemas of an owner whose schema exists. */
+/** IF NOT EXISTS would require the right to create schemas even if the schema exists. */
 const RECORDS = `
   DO $$ BEGIN
     IF to_regnamespace('notifications') IS NULL THEN CREATE SCHEMA notifications; END IF;
@@ -166,7 +166,7 @@ const RECORDS = `
   );
   ALTER TABLE notifications.migration ADD COLUMN IF NOT EXISTS checksum text`
 
-/** `migrate` cannot tell whether the migration also changed rows. */
+/** `migrate` cannot know whether the migration also changed rows. */
 function unrecorded(migration: Migration, cause: Error): CorrectableError {
   return new CorrectableError(
     [
@@ -178,7 +178,7 @@ function unrecorded(migration: Migration, cause: Error): CorrectableError {
   )
 }
 
-/** Numbered by the rows, under the lock: in a database that was moved by logical replication, the sequence begins at 1. */
+/** Numbered by the rows, under the lock: after logical replication the sequence would begin at 1. */
 function record({ name, checksum }: Migration): string {
   return `
     INSERT INTO notifications.migration (id, name, run_on, checksum)
@@ -219,7 +219,7 @@ async function untilUnlocked(migration: string, log: Log, run: () => Promise<voi
   }
 }
 
-/** An interrupted build leaves an INVALID index behind: each write pays for it, and no read uses it. */
+/** An interrupted build leaves an INVALID index, which slows writes and serves no read. */
 async function changeIndex(client: pg.Client, source: string): Promise<void> {
   await requireNoTimeout(client)
   const [, name] = INDEX_CREATED.exec(sqlStatements(source)[0] ?? '') ?? []
@@ -234,10 +234,7 @@ async function changeIndex(client: pg.Client, source: string): Promise<void> {
   await client.query(source)
 }
 
-/**
- * Through a pooler, a statement outside transactions has the timeouts of role and database. A timeout would leave an INVALID
- * index.
- */
+/** Through a pooler, statements outside transactions get the timeouts of role and database. A timeout would leave an INVALID index. */
 async function requireNoTimeout(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `SELECT name FROM pg_settings WHERE name = ANY ($1) AND setting <> '0' ORDER BY name`,

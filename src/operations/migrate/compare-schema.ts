@@ -3,12 +3,12 @@ import { createConnector, startTransaction } from '../../service/store/connectio
 import { APPLICATION_NAME } from '../../service/store/connection/pool.ts'
 import type { Migration } from '../../service/store/schema/migration.ts'
 
-/** Texts of migrations and definitions are written so, whatever the database or the role is set to. */
+/** Settings for the texts of migrations and definitions, whatever the database or the role is set to. */
 export const SPELLING = { standard_conforming_strings: 'on', quote_all_identifiers: 'off' }
 
 /**
- * Functions, tables, columns, constraints and indexes that these migrations make and the schema lacks, each as PostgreSQL defines it. Runs the
- * migrations once more, for temporary tables, and takes them back. More than they make is no fault: it may be of a newer version.
+ * Functions, tables, columns, constraints and indexes of these migrations that the schema lacks, as PostgreSQL defines them. Runs
+ * the migrations again for temporary tables, and rolls back. Additional parts are no fault: a newer version may have made them.
  */
 export async function findDifferences(
   client: pg.Client,
@@ -44,7 +44,7 @@ export async function compareSchema(
   }
 }
 
-/** The statement that grants the right to make temporary tables, or null if there is the right. */
+/** The statement that grants the right to make temporary tables, or null if it is granted. */
 export async function missingGrant(client: pg.Client): Promise<string | null> {
   const { rows } = await client.query(
     `SELECT format('GRANT TEMPORARY ON DATABASE %I TO %I', current_database(), current_user) AS "grant"
@@ -54,8 +54,8 @@ export async function missingGrant(client: pg.Client): Promise<string | null> {
 }
 
 /**
- * The definitions of a schema, without its name, and what of each is compared: a dump puts other brackets, and an owner may validate a
- * constraint or set how full the pages of an index are.
+ * The definitions of a schema, without its name, and the compared form of each. Ignores differences made by dumps (brackets) and
+ * owners (validated constraints, fill factors).
  */
 function definitions(schema: string): string {
   return `

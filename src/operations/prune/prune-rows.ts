@@ -19,15 +19,15 @@ export interface PruneCounts {
   readonly requests: number
 }
 
-/** Keeps transactions to a few milliseconds, so that they block nothing. */
+/** Limits transactions to a few milliseconds, so that they block nothing. */
 const ROW_COUNT_MAX = 1_000
 const ORPHAN_COUNT_MAX = 20_000
 const NONE: PruneCounts = { logEntries: 0, decisions: 0, rejectedMessages: 0, requests: 0 }
 
 /**
- * Records the start of a pruning, who requested it, and how far each partition is processed; returns its id. One statement, so
- * that this is after every deleted event and before every unread one. Earlier records that reach further stay: the checkpoint
- * of a recreated topic is lower.
+ * Records the start of a pruning, its author, and the checkpoint of each partition; returns its id. One statement, so that the
+ * record lies after every deleted event and before every unread one. Earlier records that reach further stay: the checkpoint of a
+ * recreated topic is lower.
  */
 export function beginPruning(pool: DatabasePool, before: string, by: string): Promise<bigint> {
   return pool.oneFirst(sql.type(z.object({ id: z.bigint() }))`
@@ -52,15 +52,15 @@ export async function finishPruning(pool: DatabasePool, pruning: bigint): Promis
 }
 
 /**
- * Deletes what is older than the limit, a page in each transaction, and yields the numbers of each page, which it adds to the
- * pruning's record, except those of requests. Without a pruning it only counts.
+ * Deletes rows older than the limit, one page per transaction. Yields the counts of each page and, except for requests, adds them
+ * to the pruning's record. Without a pruning it only counts.
  */
 export async function* prune(
   pool: DatabasePool,
   limits: PruneLimits,
   pruning: bigint | null,
 ): AsyncGenerator<PruneCounts> {
-  // First: a copy that could be redriven must not outlive the row which shows that its member was told.
+  // First, since a copy that could be redriven must not outlive the row which shows that its member was told.
   yield* pruneRejected(pool, limits, pruning)
   for (const status of STATUSES) yield* pruneEntries(pool, status, limits, pruning)
   yield* pruneOrphans(pool, limits, pruning)
@@ -108,7 +108,7 @@ function deleteEntries(
   page: readonly { locator: string }[],
 ): Promise<Pick<PruneCounts, 'logEntries' | 'decisions'>> {
   const these = sqlArray('text', listLocators(page))
-  // As arrays: for a join the planner may read all decisions for a page.
+  // As arrays, since for a join the planner may read all decisions for a page.
   return pool.one(sql.type(z.object({ logEntries: z.number(), decisions: z.number() }))`
     WITH free AS (
       SELECT locator FROM notifications.notification_log
@@ -133,7 +133,7 @@ const orphanPage = z.object({
 })
 const countRow = z.object({ count: z.number() })
 
-/** Old decisions without a row, which a rebuild would restore. */
+/** Old decisions without a row, which a rebuild would restore otherwise. */
 async function* pruneOrphans(
   pool: DatabasePool,
   { before }: PruneLimits,
@@ -178,7 +178,7 @@ function listLocators(page: readonly { locator: string }[]): string[] {
 
 const rejectedRow = z.object({ id: z.bigint(), old: z.boolean() })
 
-/** Rejected messages. Looks at all of them, which are few: their ids need not follow their times, as after a clock that was ahead. */
+/** Rejected messages. Examines all of the few, since their ids need not follow their times, for example after a fast clock. */
 async function* pruneRejected(
   pool: DatabasePool,
   { before }: PruneLimits,
@@ -199,7 +199,7 @@ async function* pruneRejected(
 
 function deleteRejected(pool: DatabasePool, pruning: bigint, ids: readonly bigint[]): Promise<number> {
   return pool.transaction(async (tx) => {
-    // Waits for running redrives: none may write the message back, or a row of its event.
+    // Waits for running redrives, so that none writes back the message or a row of its event.
     await lockErasure(tx)
     return tx.oneFirst(sql.type(countRow)`
       WITH message AS (
@@ -213,15 +213,15 @@ function deleteRejected(pool: DatabasePool, pruning: bigint, ids: readonly bigin
 }
 
 /**
- * Requests that ended before the limit, in the order of their ids. One with a decision that stays, of a row that is still retried, stays
- * too: an erasure finds the copy of its reason by it.
+ * Requests that ended before the limit, by id. A request stays while one of its decisions stays, because its row is still retried:
+ * an erasure finds the copy of its reason through the request.
  */
 async function* pruneRequests(
   pool: DatabasePool,
   { before }: PruneLimits,
   pruning: bigint | null,
 ): AsyncGenerator<PruneCounts> {
-  // Before anything is deleted, all have their decisions.
+  // A count runs before decisions are deleted, so it cannot exclude requests by them.
   const isOver =
     pruning === null
       ? sql.fragment`true`
@@ -238,7 +238,7 @@ async function* pruneRequests(
   }
 }
 
-/** Reasons of changed checkpoints: an erasure finds those that name an entry by the entry, which is gone. */
+/** Reasons of changed checkpoints: an erasure could no longer find them through the deleted entries that they name. */
 async function pruneReasons(pool: DatabasePool, { before }: PruneLimits): Promise<void> {
   await pool.query(sql.unsafe`
     UPDATE notifications.checkpoint_change SET because = 'pruned'
@@ -247,7 +247,7 @@ async function pruneReasons(pool: DatabasePool, { before }: PruneLimits): Promis
 
 const redrivePage = z.object({ end: z.bigint().nullable(), count: z.number() })
 
-/** Redrives and dismissals of messages that are gone. Nobody reads them, and an erasure does not find their reasons. */
+/** Redrives and dismissals of deleted messages. Nobody reads them, and an erasure does not find their reasons. */
 async function* pruneRedrives(pool: DatabasePool): AsyncGenerator<PruneCounts> {
   for (let after: bigint | null = 0n; after !== null; ) {
     const { end, count }: z.infer<typeof redrivePage> = await pool.one(sql.type(redrivePage)`

@@ -37,7 +37,7 @@ Works in small transactions beside \`serve\`, and can be interrupted and run aga
     .option('--json', 'print the result as one JSON object')
     .action((options: Options) => run(world, options))
 
-/** A duration is checked at once, a date only by the database's clock. */
+/** A duration is checked at once, a date only against the database's clock. */
 function parseOlderThan(text: string): Since {
   const since = parseSince(text)
   if (typeof since === 'number' && since < DAY_MS) throw new InvalidArgumentError(TOO_YOUNG)

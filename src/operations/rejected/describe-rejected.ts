@@ -86,7 +86,7 @@ function shownBytes(bytes: Uint8Array | null): string {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Bytes as text; null if they are not text, or contain what a terminal does not print as is. */
+/** Bytes as text; null if they are not text, or a terminal would not print them unchanged. */
 function asText(bytes: Uint8Array): string | null {
   try {
     const text = UTF8.decode(bytes)

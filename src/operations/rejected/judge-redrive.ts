@@ -9,11 +9,11 @@ import { findRows } from '../../service/store/read/find-rows.ts'
 /** The outcome for a message that is processed again. */
 export interface RedriveVerdict {
   readonly reason: string
-  /** It gets no row, for this reason. */
+  /** True if the message gets no row, for this reason. */
   readonly isUnchanged: boolean
 }
 
-/** Judges each message by today's envelope maps and the rows of now. Whether the database takes a row only a redrive can tell. */
+/** Judges each message by the current envelope maps and rows. Only a redrive shows whether the database takes a row. */
 export async function judgeRedrive(
   connection: CommonQueryMethods,
   messages: readonly StoredRejectedMessage[],

@@ -29,7 +29,7 @@ export function withFilter(command: Command): Command {
     .addOption(untilOption('only messages rejected up to then'))
 }
 
-/** Adds ids, a filter, and `--all`, one of which a writing command needs. */
+/** Adds ids, a filter and `--all`; a writing command requires one of them. */
 export function withChoice(command: Command): Command {
   return withFilter(command)
     .argument('[id...]', 'ids, as listed; without them, all unsettled messages that match the filter', addId)

@@ -86,7 +86,7 @@ const dismissCommand = (world: World) =>
     'rejected dismiss --topic claims --code not-json --because "load test"',
   )
 
-/** A command that asks the service for something with rejected messages. */
+/** A command that requests the processing of rejected messages. */
 function buildAskCommand(
   world: World,
   kind: 'redrive' | 'dismiss',
@@ -99,7 +99,7 @@ function buildAskCommand(
   )
     .description(description)
     .option('--because <text>', because, notBlank)
-    .option('--dry-run', 'ask for nothing; count what would become of the messages')
+    .option('--dry-run', 'ask for nothing; count the messages by result')
     .option('--json', 'print the request as one JSON object when it has ended')
     .action((ids: readonly string[] = [], options: FilterOptions & AskOptions) =>
       askFor(world, kind, ids, options),

@@ -15,7 +15,7 @@ export interface ArchiveNeeds {
   readonly sha256: (text: string) => string
 }
 
-/** Past rule tables, templates and envelope maps. A source that no longer matches its hash was changed, and is not used. */
+/** Past rule tables, templates and envelope maps. A changed source, which no longer matches its hash, is not used. */
 export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): Archive {
   const sound = new Map([...templates].filter(([revision, source]) => sha256(source) === revision))
   const tables = new Map<string, Promise<Decider | Unverifiable>>()

@@ -23,9 +23,9 @@ interface Unverified extends Pick<Unverifiable, 'isOfOtherVersion'> {
 }
 
 /**
- * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary
- * last; `restore` inserts missing rows. Resolves to true if nothing differs in the end, and all that was not verified is
- * another version's. Memory does not grow with the log.
+ * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary last;
+ * `restore` inserts missing rows. Resolves to true if no difference is left, and unverified rows depend on another version only.
+ * Memory does not grow with the log.
  */
 export async function replay({ pages, archive, restore, report, onProgress }: ReplayNeeds): Promise<boolean> {
   let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }

@@ -4,7 +4,7 @@ import { compileText, finish, splitSource, type Text } from '../../service/decid
 import { ERASED_UNSENT, type LogRow } from '../../service/model/log/log-entry.ts'
 import { toStatus } from '../../service/model/log/status.ts'
 
-/** A recorded decision with everything needed to rebuild its log row. */
+/** A recorded decision with all data needed to rebuild its log row. */
 export const replayedDecision = decisionRecord.omit({ receipt: true, recordedOnly: true }).extend({
   eventId: z.string(),
   partyLocator: z.string().nullable(),
@@ -16,15 +16,15 @@ export type ReplayedDecision = Readonly<z.infer<typeof replayedDecision>>
 
 export type Decisions = readonly [ReplayedDecision, ...ReplayedDecision[]]
 
-/** A rebuilt row. `textFault`: why subject and body could not be rebuilt and must be ignored, or null. */
+/** A rebuilt row. `textFault`: the reason why subject and body could not be rebuilt and must be ignored, or null. */
 export interface RebuildResult {
   readonly row: LogRow
   readonly textFault: string | null
 }
 
 /**
- * Rebuilds a log row from its decisions alone; null if this version does not know the last outcome. Erased data stays erased:
- * the row has no text, and is SKIPPED if it was still to be sent.
+ * Rebuilds a log row from its decisions alone; null if this version does not know the last outcome. Erased data stays erased: the
+ * row has no text, and is SKIPPED if it was not yet sent.
  *
  * @param findTemplate returns the archived source of a template revision
  */
@@ -70,7 +70,7 @@ export function wasErased(decisions: readonly ReplayedDecision[]): boolean {
 
 const NO_TEXT = { subject: null, body: null }
 
-/** The rendered text, or why it is unknown. A decision repeats the variables of the previous one, unless it rendered again. */
+/** The rendered text, or the reason why it is unknown. A decision repeats the variables of the previous one, unless it rendered again. */
 function rebuildText(
   { templateRevision, variables }: ReplayedDecision,
   findTemplate: (revision: string) => string | undefined,

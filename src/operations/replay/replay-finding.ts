@@ -17,7 +17,7 @@ type Value = string | number | null
 
 export interface Summary {
   readonly entries: number
-  /** Erased entries among them, which have no text to compare. */
+  /** Number of erased entries among them, without a text to compare. */
   readonly erased: number
   readonly differences: number
   readonly restored: number
@@ -25,8 +25,8 @@ export interface Summary {
 }
 
 /**
- * A finding of a replay. `unverified`: something that could not be verified, reported once for all its entries; `locator` is the
- * first. `isOfOtherVersion`: another version of the service can verify it, and nothing is wrong.
+ * A finding of a replay. `unverified`: could not be verified, for one reason reported once for all entries; `locator` is the first.
+ * `isOfOtherVersion`: no fault, since another version of the service can verify it.
  */
 export type ReplayFinding =
   | Difference
@@ -73,7 +73,7 @@ function describeValues(stored: Value, rebuilt: Value): string {
 const QUOTED_LENGTH_MAX = 120
 const SAME_LENGTH_MAX = 30
 
-/** Position at which quotes of two long texts start, so that they show the first difference. */
+/** Start of the quotes from two long texts, so that they show the first difference. */
 function firstDifference(stored: string, rebuilt: string): number {
   let position = 0
   while (position < stored.length && stored[position] === rebuilt[position]) position++

@@ -7,9 +7,8 @@ import { listRecordedEntries } from './list-recorded-entries.ts'
 import type { RecordedEntry } from './verify-entry.ts'
 
 /**
- * Inserts missing log rows in one transaction, and returns the locators of the inserted ones. Leaves out a row whose event id
- * another row has. Reads the decisions again, since they may have been erased or pruned meanwhile; `missingRow` returns the row
- * to insert, or null.
+ * Inserts missing log rows in one transaction, and returns their locators. Omits a row if another row has its event id. Reads the
+ * decisions again, since they may have been erased or pruned meanwhile; `missingRow` returns the row to insert, or null.
  */
 export function restoreMissingEntries(
   pool: DatabasePool,

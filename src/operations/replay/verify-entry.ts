@@ -23,14 +23,14 @@ export interface Archive {
   readonly loadTable: (revision: string) => Promise<Decider | Unverifiable>
 }
 export interface Decider {
-  /** Null if it depends on what only another version knows; undefined if no rule matches. */
+  /** Null if only another version can decide; undefined if no rule matches. */
   readonly decide: (facts: ReplayedDecision['facts']) => DecidedResult | null | undefined
 }
 
-/** The reason why something could not be verified. The same cause gives the same text for every entry. */
+/** The reason why an entry could not be verified: the same text for each entry with this cause. */
 export interface Unverifiable {
   readonly fault: string
-  /** Another version of the service can verify it: nothing is wrong. */
+  /** True if another version of the service can verify it, which is no fault. */
   readonly isOfOtherVersion: boolean
 }
 
@@ -42,7 +42,7 @@ export interface Verification {
 type Field = Exclude<keyof LogRow, 'locator'>
 const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
-/** Compares a row with the row rebuilt from its decisions, and each decision with the rule table then in force. */
+/** Compares a row with its decisions, and each decision with the rule table then in force. */
 export async function verify(
   { locator, row, decisions }: RecordedEntry,
   archive: Archive,
@@ -69,7 +69,7 @@ export async function verify(
   return { differences, unverifiable }
 }
 
-/** The row to insert for a locator that has decisions but no row; null if there is a row or it cannot be rebuilt. */
+/** The row to insert for a locator with decisions but no row; null if a row exists or cannot be rebuilt. */
 export function missingRow(
   { locator, row, decisions }: RecordedEntry,
   { findTemplate }: Pick<Archive, 'findTemplate'>,
@@ -114,7 +114,7 @@ function checkDecision(
   result: DecidedResult | undefined,
 ): Difference[] {
   if (result !== undefined && isSameResult(decision, result)) return []
-  const right = result === undefined ? 'knows no such facts' : `says ${words(result)}`
+  const right = result === undefined ? 'knows no such facts' : `decides ${words(result)}`
   const fault = `decided ${words(decision)}, but the rule table then in force ${right}`
   return [{ kind: 'decision', locator, attempt: decision.attempt, fault }]
 }
@@ -134,7 +134,7 @@ function words(result: RecordedResult): string {
 
 function hasSameReason(decision: ReplayedDecision, result: RecordedResult): boolean {
   const { outcome, reason, partyLocator } = decision
-  // No rule gives the reason of an invalid locator.
+  // The reason for an invalid locator comes from no rule.
   if (outcome === 'SKIP' && partyLocator === null && INVALID_LOCATOR in readStated(decision))
     return reason !== null
   // The error of the look-up is recorded in the reason only.

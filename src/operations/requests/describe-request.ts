@@ -2,7 +2,7 @@ import { LOG_FILTER_LIST } from '../../service/model/log/log-filters.ts'
 import type { RejectedFilterName, StoredRequest } from '../../service/model/request/schemas.ts'
 import { counted } from '../../service/text/count.ts'
 
-/** Results in words. A log entry has its status. */
+/** Results in words; those of log entries are statuses. */
 const RESULT_WORDS: Readonly<Record<string, string>> = {
   SENT: 'sent',
   FAILED: 'failed',
@@ -20,14 +20,14 @@ export function describeCounts(counts: StoredRequest['counts']): string {
     .join(', ')
 }
 
-/** The same, of a request; that nothing fitted, if one by a filter is done without results. */
+/** The same for a request; a note if a done request's filter matched nothing. */
 export function describeResults({ counts, state, target }: StoredRequest): string {
   const { filter } = target as Partial<KnownTarget>
   const results = describeCounts(counts)
   return results === '' && state === 'done' && filter !== undefined ? 'nothing fits its filter' : results
 }
 
-/** Example: "retry of 2 log entries". Another version may have stored the target: what is unknown of it is left out. */
+/** Example: "retry of 2 log entries". Another version may have stored the target; unknown parts are omitted. */
 export function describeWanted(
   { kind, target }: Pick<StoredRequest, 'kind' | 'target'>,
   formatTime = shortTime,
@@ -70,7 +70,7 @@ function named(items: readonly string[], one: string, many: string): string {
   return items.length === 1 ? `${one} ${items[0]}` : counted(items.length, one, many)
 }
 
-/** Names of filters in words; null: not told, as the fixed end of a filter. */
+/** Names of filters in words; null: omitted, such as the fixed end of a filter. */
 const REJECTED_WORDS: Readonly<Record<RejectedFilterName, string | null>> = {
   topic: 'topic',
   code: 'code',
@@ -83,7 +83,7 @@ const FILTER_WORDS = new Map<string, string | null>([
   ...Object.entries(REJECTED_WORDS),
 ])
 
-/** The words of a filter; another version's has its name. */
+/** The words of a filter, or the name of an unknown one. */
 function wordsOf(name: string): string | null {
   return FILTER_WORDS.has(name) ? (FILTER_WORDS.get(name) ?? null) : name
 }
@@ -102,7 +102,7 @@ function describeFilter(filter: KnownTarget['filter'] = {}, formatTime: (iso: st
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
-/** The items that stayed unchanged, by their reasons; `count` includes those that are not listed. */
+/** The unchanged items by reason; `count` includes unlisted ones. */
 export function groupUnchanged(unchanged: StoredRequest['unchanged']) {
   return [...Map.groupBy(unchanged, ({ reason }) => reason)].map(([reason, items]) => ({
     reason,

@@ -22,43 +22,43 @@ import { previewRequest } from './preview-request.ts'
 import { resolveTarget } from './resolve-target.ts'
 import type { WantedTarget } from './wanted.ts'
 
-/** Options of every command that asks the service for something. */
+/** Options of every command that makes a request. */
 export interface AskOptions extends WriteOptions {
   readonly because?: string
 }
 
 const POLL_MS = 500
-/** A running service takes a request within a few seconds. */
+/** A running service starts a request within a few seconds. */
 const TAKEN_MS = 15_000
-const NOT_TAKEN = 'no running service has taken it yet; it stays until one does it'
-/** The exit codes of a command that a terminal, or the deadline of a Job, ends. */
+const NOT_TAKEN = 'no running service has started it yet; it waits for one'
+/** The exit codes of a command ended by a terminal or by a Job's deadline. */
 const ENDED_BY = [
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const
 
-/** The exit codes of the commands that ask. */
+/** The exit codes of the commands that make requests. */
 export const ASK_EXIT_CODES =
   '0 done, or nothing fits the filter, 1 stopped or cancelled, or an item given by its name was left unchanged, 130 or 143 ended by a signal while the request goes on'
 
-/** The end of the help of a command that asks. */
+/** The end of their help. */
 export const ASK_HELP = `
 The running service does it, by its rules, texts and contacts: this command needs DATABASE_URL alone. It shows the progress until
-the end. While a hold is in force, or policy administration is down, the request waits, and the command says why and waits, too.
+the end. While a hold is in force, or policy administration is down, the request waits; so does the command, which shows the reason.
 Ctrl-C, or the deadline of a Job, ends the command, not the request: see \`requests\`.`
 
 const BECAUSE_MISSING = `--because is missing: the reason, without the name of a person; it is recorded
 Add it to the command, as in: --because "the envelope map is corrected"
 Or add --dry-run: it shows what the request would be for, and asks for nothing`
 
-/** Throws UsageError without a reason, unless nothing is written, and for too many items. */
+/** Throws UsageError if a reason is required and missing, or for too many items. */
 export function checkAsked(options: AskOptions, names: readonly unknown[]): void {
   if (names.length > NAMED_COUNT_MAX)
     throw new UsageError(`give at most ${NAMED_COUNT_MAX} at once, or use a filter`)
   requireBecause(options, BECAUSE_MISSING)
 }
 
-/** Shows what a request would be for; unless it is a dry run, asks on the terminal, adds the request and follows it to its end. */
+/** Shows a preview of a request; unless it is a dry run, asks on the terminal, adds the request and follows it to its end. */
 export async function ask(
   world: World,
   pool: DatabasePool,
@@ -150,7 +150,7 @@ export function describeState(request: StoredRequest): string {
   return [`request ${id} ${state}`, results, note === null ? '' : printable(note)].filter(Boolean).join(': ')
 }
 
-/** A request in lines: what, who, why, its state, and the items that it left unchanged. */
+/** A request in lines: target, author, reason, state, and the items left unchanged. */
 export function describeRequest(request: StoredRequest): string[] {
   const { by, because, requestedAt, endedAt, counts, unchanged } = request
   const groups = groupUnchanged(unchanged)

@@ -29,18 +29,18 @@ import { listRetryCandidates } from '../../service/store/read/read-retry-candida
 import type { GivenUpLimits } from '../../service/store/sql/given-up.ts'
 import { judgeRedrive } from '../rejected/judge-redrive.ts'
 
-/** @internal Items that a preview counts. */
+/** @internal Maximum number of items that a preview counts. */
 export const PREVIEW_COUNT_MAX = 10_000
-/** Pages that it reads: a rare entry may lie behind thousands of others. */
+/** Maximum number of pages that it reads: a rare entry may lie behind thousands of others. */
 const PAGE_COUNT_MAX = 50
 
-/** The preview of what has no items to judge. */
+/** The preview of a request without items to judge. */
 export const ONE_ITEM: RequestPreview = { count: 1, isMore: false, groups: [] }
 
-/** Why a retry would skip an entry again, by the preferences of its party; null if it may be sent. */
+/** The reason why a retry would skip an entry again, given its party's preferences; null if it may be sent. */
 type WillBeSkipped = (candidate: RetryCandidate, preferences: Preferences | undefined) => string | null
 
-/** Counts the items of a request by their reasons, and those that it would leave unchanged. Changes nothing. */
+/** Counts the items of a request by reason, and those that it would leave unchanged. Changes nothing. */
 export function previewRequest(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,
@@ -105,11 +105,11 @@ function ageOf(iso: string): Age {
   return days <= 1 ? 'day' : days <= 7 ? 'week' : 'older'
 }
 
-/** Causes that are told apart, and characters of each that a filter takes. */
+/** Maximum number of distinguished causes, and of characters of each in a filter. */
 const CAUSE_COUNT_MAX = 20
 const PREFIX_LENGTH_MAX = 200
 
-/** Counts an entry under its whole reason or, once there are many, under that without the error that follows it. */
+/** Counts an entry under its whole reason or, once there are many, under the reason without the error after it. */
 function addCause(groups: Groups, failureReason: string | null): void {
   const whole = failureReason ?? 'no reason is stored'
   const isKnown = groups.has(groupKey(null, whole)) || groups.size < CAUSE_COUNT_MAX
@@ -142,13 +142,13 @@ function sorted(groups: Groups): RequestPreview['groups'] {
   return [...groups.values()].sort((a, b) => b.count - a.count)
 }
 
-/** Messages that a preview of a redrive reads. */
+/** Maximum number of messages that a preview of a redrive reads. */
 const READ_COUNT_MAX = 2_000
-/** Pages with messages, which are bounded in bytes. */
+/** Maximum number of non-empty pages, which are limited in bytes. */
 const READ_PAGE_COUNT_MAX = 8
-/** All pages: where many are settled, most are empty. */
+/** Maximum number of pages: most are empty where many messages are settled. */
 const LOOK_COUNT_MAX = 100
-/** Messages among which a preview of a dismissal counts. */
+/** Maximum number of messages that a preview of a dismissal examines. */
 const DISMISSAL_EXAMINED_MAX = 1_000_000
 
 async function previewRedrive(

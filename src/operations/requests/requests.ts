@@ -40,7 +40,7 @@ const showCommand = (world: World) =>
     exitCodes: '0 shown, 1 no request has this id',
     example: 'requests show 12',
   })
-    .description('show a request: what it is for, who asked, why, how far it is, and what it left unchanged')
+    .description('show a request: target, author, reason, progress, and the items left unchanged')
     .argument('<id>', 'the id, as listed', parseId)
     .option('--json', 'as one JSON object')
     .action(async (id: string, { json }: Options) => {
@@ -83,7 +83,7 @@ const cancelCommand = (world: World) =>
 
 export const requestsCommand = (world: World) =>
   newCommand('requests', { example: 'requests list' })
-    .description('list, show and cancel what people asked the running service to do')
+    .description('list, show and cancel requests to the running service')
     .addCommand(listCommand(world))
     .addCommand(showCommand(world))
     .addCommand(cancelCommand(world))

@@ -40,7 +40,7 @@ export async function resolveTarget(pool: CommonQueryMethods, wanted: WantedTarg
     return { kind: wanted.kind, target: { ids } }
   }
   if (wanted.kind === 'retry') {
-    // A retry is only for members who were not told, and the version before cannot read that filter.
+    // A retry implies `notTold`, and the previous version cannot read that filter.
     const { from, to = 0, notTold: _, ...rest } = wanted.filter
     const [start, end, now] = [
       from === undefined ? undefined : await resolveTime(pool, from),

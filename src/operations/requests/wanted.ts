@@ -24,7 +24,7 @@ const rejectedFilter = z.strictObject({
 const rejectedKind = z.enum(['redrive', 'dismiss'])
 const readAgain = z.literal(true).optional()
 
-/** The items of a request as people state them: by name, or by a filter that ends now. */
+/** The items of a request as stated by people: by name, or by a filter that ends now. */
 export const wantedTarget = z.union([
   z.strictObject({ kind: z.literal('retry'), locators, readAgain }),
   z.strictObject({ kind: z.literal('retry'), filter: logFilter, readAgain }),

@@ -131,7 +131,7 @@ t.test('a decision that its rule table would not make is reported, and never cha
   const { isSound, said } = await rebuild()
   t.equal(isSound, false)
   t.same(said, [
-    `${locator}: attempt 1: decided SEND by email by rule "email", but the rule table then in force says SKIP (event type opted out) by rule "opted-out"`,
+    `${locator}: attempt 1: decided SEND by email by rule "email", but the rule table then in force decides SKIP (event type opted out) by rule "opted-out"`,
   ])
   t.same(await everything(), before)
 })
