@@ -10,7 +10,7 @@ import { buildHref } from './route.ts'
 import { formatNumber, visible } from './text.ts'
 import { useData, Visit } from './use-data.ts'
 
-/** Why the reader may not ask the service for anything, or null; undefined until it is known. */
+/** The reason why the reader may not make requests, or null; undefined until known. */
 export function useRefusal(): string | null | undefined {
   return useData<{ refusal: string | null }>(['rights']).data?.refusal
 }
@@ -20,29 +20,29 @@ type Narrowed = Pick<AskProps, 'wanted'> & Partial<Pick<AskProps, 'verb' | 'warn
 interface AskProps {
   /** The action of the button, such as "Try again". */
   readonly verb: string
-  /** The thing that it acts on, such as "this message". */
+  /** The object of the action, such as "this message". */
   readonly what: string
-  /** The request as the service takes it, without the reason. */
+  /** The request to post, without the reason. */
   readonly wanted: object
-  /** How it can be asked for less. */
+  /** Narrower variants of the request. */
   readonly narrow?: {
     readonly label: string
-    /** The words for all of it. */
+    /** The words for the whole. */
     readonly all: string
     readonly options: readonly Option[]
     readonly build: (option: string) => Narrowed
   }
   /** The list of the items of a group, by the beginning of their reasons. */
   readonly hrefOfCause?: ((reasonPrefix: string) => string) | undefined
-  /** Its consequences: what is lost, or what becomes of the things that it stops. */
+  /** Its consequences: losses, and the fate of stopped messages. */
   readonly warning?: string | undefined
-  /** It stops or loses something. */
+  /** True if it stops or loses something. */
   readonly isDestructive?: true
   /** Called when the dialog is closed after the service was asked. */
   readonly onAsked?: (() => void) | undefined
 }
 
-/** A button that asks the service for something, in a dialog: it says first what will happen, and wants a reason. */
+/** A button that opens a dialog with the consequences of a request and a field for the reason. */
 export function Ask(props: AskProps) {
   const { verb, what } = props
   const open = useContext(Dialogs)
@@ -60,7 +60,7 @@ export function Ask(props: AskProps) {
 
 const Dialogs = createContext((_asked: AskProps) => {})
 
-/** Shows a dialog until it is closed or left: a hold, and so its button, may be gone once its request is done. */
+/** Shows a dialog until it is closed or left, even if its button is gone, such as that of an ended hold. */
 export function AskHost({ children }: { children: ComponentChildren }) {
   const [asked, setAsked] = useState<AskProps | null>(null)
   const { visit } = useContext(Visit)
@@ -73,7 +73,7 @@ export function AskHost({ children }: { children: ComponentChildren }) {
   )
 }
 
-/** The state of a question to the service: what it says, or why it does not. */
+/** The service's answer to a question, or the reason why there is none. */
 interface Answer<Data> {
   readonly data: Data | null
   readonly problem: string | null
@@ -92,7 +92,7 @@ function AskDialog(props: AskProps & { readonly onClose: () => void }) {
   const [key] = useState(newKey)
   const { data: found } = preview
   const left = found === null ? 0 : countChanged(found)
-  // While another period is looked at, the reason that was typed stays.
+  // A change of the period keeps the typed reason.
   const hadAny = useRef(false)
   if (found !== null) hadAny.current = left > 0 || found.isMore
   const isOpen = hadAny.current && asked.data === null
@@ -168,7 +168,7 @@ function AskDialog(props: AskProps & { readonly onClose: () => void }) {
   )
 }
 
-/** Leaves out what happened before a time. */
+/** Omits items from before a time. */
 export function narrowByTime(build: (since: string) => object): NonNullable<AskProps['narrow']> {
   const windows = ['1h', '24h', '7d'] as const
   return {
@@ -179,14 +179,14 @@ export function narrowByTime(build: (since: string) => object): NonNullable<AskP
   }
 }
 
-/** Warns of items that are news of more than a day ago: background retries reach no further by default. */
+/** Warns of items more than a day old, beyond which background retries do not reach by default. */
 function OldNews({ ages: { day, week, older } }: { ages: AgeCounts }) {
   if (week + older === 0) return null
   const words = `${formatNumber(day)} up to a day old, ${formatNumber(week)} up to a week, ${formatNumber(older)} older.`
   return <p class="notice">Old news is among them: {words} Members would get it now.</p>
 }
 
-const PERHAPS_ASKED = 'It may have taken the request. Press the button again to see: it is not taken twice.'
+const PERHAPS_ASKED = 'It may have taken the request. Press again: a repeated request counts once.'
 
 /** `crypto.randomUUID` is missing on pages that came without TLS. */
 function newKey(): string {
@@ -212,7 +212,7 @@ export function usePreview(wanted: object | null): Answer<RequestPreview> {
   return answer
 }
 
-/** The number of items that do not stay as they are. A skip has no groups. */
+/** The number of items that change. A skip has no groups. */
 function countChanged({ groups, count }: RequestPreview): number {
   return groups.length === 0 ? count : groups.reduce((sum, one) => sum + (one.isUnchanged ? 0 : one.count), 0)
 }
@@ -247,7 +247,7 @@ function Preview({ preview, hrefOfCause }: { preview: RequestPreview } & Pick<As
 
 const EVERY_MS = 1_000
 
-/** A request from the first second to its end. */
+/** The progress of a request, from its start to its end. */
 function Followed({ id }: { id: string }) {
   const { data, problem } = useData<StoredRequest>(['requests', id], {}, followInterval)
   if (data === null) return <Problem problem={problem} />
@@ -267,7 +267,7 @@ function Followed({ id }: { id: string }) {
 export const followInterval = ({ endedAt }: StoredRequest) => (endedAt === null ? EVERY_MS : null)
 
 const STATES: Readonly<Record<string, string>> = {
-  waiting: 'Asked; the service begins within seconds',
+  waiting: 'Requested; the service starts within seconds',
   running: 'In progress',
   done: 'Done',
   stopped: 'Stopped',
@@ -296,22 +296,22 @@ export function RequestState({ request }: { request: StoredRequest }) {
 function describeProgress(request: StoredRequest): string {
   const { kind, state, counts, note, endedAt } = request
   if (endedAt === null && kind === 'hold')
-    return `In force: ${describeWanted(request)}. Nothing of it is sent, not even after a restart`
+    return `In force: ${describeWanted(request)}. Nothing is sent, not even after a restart`
   if (endedAt === null && note !== null) return 'Waiting'
   if (kind !== 'retry' || state !== 'done') return STATES[state] ?? state
-  return (counts.SENT ?? 0) + (counts.FAILED ?? 0) > 0 ? 'We tried again' : 'Nothing to try'
+  return (counts.SENT ?? 0) + (counts.FAILED ?? 0) > 0 ? 'Retried' : 'Nothing to retry'
 }
 
-/** Ends a hold. `what` names it, and `about` says more. */
+/** Ends a hold. `what` names it, and `about` describes it. */
 export function Resume({ hold, what, about }: { hold: string; what: string; about: string }) {
   if (useRefusal() !== null) return null
   return <Ask verb="Resume" what={what} wanted={{ kind: 'resume', hold }} warning={`${about} ${RESUMED}`} />
 }
 
 const RESUMED =
-  'What waited is sent within seconds, by the rules and texts of now. If members must not be told of these events, close this, and first deploy a rule that skips them.'
+  'Waiting messages are sent within seconds, by the current rules and texts. If members must not be told of these events, close this, and first deploy a rule that skips them.'
 
-/** The first of the items that stayed unchanged, each with its reason. */
+/** The first unchanged items, each with its reason. */
 export function Unchanged({ request: { kind, unchanged } }: { request: StoredRequest }) {
   if (unchanged.length === 0) return null
   return (

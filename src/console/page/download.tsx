@@ -15,7 +15,7 @@ const DOWNLOAD_ITEMS_MAX = 50_000
 
 /** A line about a member's preferences. */
 export interface Remark {
-  /** Null for what is so now. */
+  /** Null for the current state. */
   readonly createdAt: string | null
   readonly status: string
   readonly eventType: string | null
@@ -31,7 +31,7 @@ interface DownloadProps {
   readonly remarks?: readonly Remark[]
 }
 
-/** Saves all entries of a list as a CSV file called `name`, in the words of the screen. */
+/** Saves all entries of a list as the CSV file `name`, in the words of the screen. */
 export function Download({ query, name, remarks = [] }: DownloadProps) {
   const [words, setWords] = useState('')
   const [isRunning, setRunning] = useState(false)
@@ -94,7 +94,7 @@ export function countEntries(entryCount: number, remarkCount: number): string {
     : `${entries}, and ${counted(remarkCount, 'line', 'lines')} about preferences`
 }
 
-/** A message without a subject has its text in place of it. */
+/** A message without a subject has its text there. */
 function formatEntry(entry: ListedLogEntry): string {
   const { status, channel, body } = entry
   return LOG_CSV.formatLine({

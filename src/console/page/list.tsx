@@ -118,9 +118,9 @@ export interface Filter {
   readonly hint?: string
   readonly options?: readonly Option[]
   readonly isTime?: true
-  /** Links alone set it: the form has no field for it. */
+  /** Set by links alone; the form has no field for it. */
   readonly isLinked?: true
-  /** The kind of names that its values are: such names are offered. */
+  /** The kind of names to offer as values. */
   readonly named?: NonNullable<Named>
 }
 
@@ -132,7 +132,7 @@ interface ListProps<Item> {
   readonly pages: Loaded<Page<Item>>
   readonly renderRow: (item: Item) => Row
   readonly noun: readonly [one: string, many: string]
-  /** Counts the items in words, if not all of them are what `noun` says. */
+  /** Counts the items in words, if `noun` does not fit all. */
   readonly count?: (items: readonly Item[]) => string
   /** Further parameters of the next page's address. */
   readonly following?: Query
@@ -187,14 +187,14 @@ export function pickValues(filters: readonly Filter[], query: Query): Query {
   return Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
 }
 
-/** The reason why a list is empty. */
+/** Explains why a list is empty. */
 function describeEmpty(many: string, active: ReturnType<typeof activeFilters>, isPart: boolean): string {
   if (active.length === 0) return `There are no ${many} yet.`
   const filters = active.map(({ label, words }) => `${label}: ${words}`).join('; ')
   return isPart ? `Nothing found so far for ${filters}` : `No ${many} match ${filters}.`
 }
 
-/** The nearest steps from filters that match nothing. */
+/** Suggestions for filters that match nothing. */
 function NearestSteps({ filters, route: { path, query } }: Pick<ListProps<never>, 'filters' | 'route'>) {
   const values = pickValues(filters, query)
   const names = filters.flatMap(({ name, named }) => (named && values[name]) || [])
@@ -212,7 +212,7 @@ function NearestSteps({ filters, route: { path, query } }: Pick<ListProps<never>
   )
 }
 
-/** The search knows similar names. */
+/** Similar names from the search. */
 export function SearchFor({ name }: { name: string }) {
   return (
     <p>
@@ -223,7 +223,7 @@ export function SearchFor({ name }: { name: string }) {
 
 const ALL_TIMES = { from: undefined, to: undefined }
 
-/** The filters that have a value, with it in words, and the values without it. Both ends of a period are one filter. */
+/** The filters with a value, each with its words and the values without it. Both ends of a period are one filter. */
 function activeFilters(filters: readonly Filter[], values: Query) {
   const others = filters.flatMap(({ name, label, options = [], isTime }) => {
     const value = values[name]

@@ -55,7 +55,7 @@ const NAVIGATION = {
 }
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 const TICK_MS = 30_000
-/** A service that takes longer does not answer. */
+/** Time after which the service counts as silent. */
 const ANSWER_MS = 10_000
 
 /** The console: navigation and the current view. */
@@ -70,7 +70,7 @@ function App({ settings, problem }: { settings: SignIn | null; problem: string |
     const scrollYOf = new Map<string, number>()
     addEventListener('hashchange', ({ oldURL, newURL }) => {
       scrollYOf.set(oldURL, scrollY)
-      // An entry of the history that was here before has its state.
+      // A history entry that was visited before has its state.
       Title.scrollYWanted = history.state === null ? null : (scrollYOf.get(newURL) ?? null)
       history.replaceState(true, '')
       Title.hasNavigated = true
@@ -179,7 +179,7 @@ async function finishSignIn(settings: SignIn): Promise<void> {
     await (await import('./sign-in.ts')).completeSignIn(settings)
 }
 
-/** A user who comes back from the identity provider has a token before anything is read. */
+/** Nothing is read until a user who returns from the identity provider has a token. */
 async function start(): Promise<void> {
   const response = await fetch('console/sign-in', { signal: AbortSignal.timeout(ANSWER_MS) }).catch(
     () => null,

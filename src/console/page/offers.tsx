@@ -15,7 +15,7 @@ function isSearched(named: Named): boolean {
   return named === null || named === 'member' || named === 'reference'
 }
 
-/** The known names, or those that the search finds for a text; null until they are loaded. */
+/** The known names, or those found for a text; null until they are loaded. */
 function useNames(named: Named, text: string): readonly string[] | null {
   const path = isSearched(named) ? 'search' : named === 'event type' ? 'event-types' : 'rules'
   const { data } = useData<Known>([path], isSearched(named) ? { q: text } : {})

@@ -61,7 +61,7 @@ interface TagProps {
   readonly children: ComponentChildren
 }
 
-/** Words with a colour, and a sign for those who see no colours. */
+/** Words with a colour, and a sign for readers who see no colours. */
 export function Tag({ tone = 'secondary', sign, children }: TagProps) {
   return (
     <span class="badge" data-variant={tone} data-sign={sign}>
@@ -74,7 +74,7 @@ interface LinksProps {
   readonly label: string
   readonly links: readonly {
     readonly name: string
-    /** Stands beside the name, and takes no place. */
+    /** Stands beside the name without taking up space. */
     readonly count?: string | undefined
     readonly href: string
     readonly isCurrent: boolean
@@ -101,7 +101,7 @@ export function Title({ children, name }: { children?: ComponentChildren; name: 
   useEffect(() => {
     document.title = `${name} – Notifications console`
   }, [name])
-  // Once: data that arrives later must not take the focus from a field in which the user types.
+  // Once only, since data that arrives later must not take the focus from a field.
   useEffect(() => {
     if (Title.hasNavigated) heading.current?.focus()
   }, [])
@@ -114,7 +114,7 @@ export function Title({ children, name }: { children?: ComponentChildren; name: 
 /** False until the first navigation: on page load the browser sets the focus. */
 Title.hasNavigated = false
 
-/** The scroll position to return to once the rows of a list are there; null unless Back or Forward led here. */
+/** The scroll position to restore once the rows of a list are rendered; null unless Back or Forward led here. */
 Title.scrollYWanted = null as number | null
 
 interface CardProps {
@@ -140,7 +140,7 @@ export function Card({ id, title, about, children }: CardProps) {
 interface ProblemProps {
   readonly problem: string | null
   readonly title?: string
-  /** Tries again; null or absent if that would be useless. */
+  /** Retries; null or absent if that would be useless. */
   readonly retry?: (() => void) | null
 }
 
@@ -165,7 +165,7 @@ export function Problem({ problem, title, retry = null }: ProblemProps) {
 
 export const NOT_LOADED = 'Could not load this page.'
 
-/** Shows that data is loading, why it could not be loaded, or since when it is out of date. */
+/** Shows that data is loading, failed to load (with the reason), or is outdated (with the time). */
 export function State({ loaded }: { loaded: Loaded<unknown> }) {
   const { data, problem, retry, readAtMs } = loaded
   const since = readAtMs === null ? null : localTime(new Date(readAtMs).toISOString())

@@ -36,7 +36,7 @@ const WEEK_MS = 6 * 86_400_000
 interface PeriodFormProps {
   readonly verb: string
   readonly run: ReturnType<typeof useRun>
-  /** Why it cannot be asked for; null if it can. */
+  /** The reason why the period cannot be requested, or null. */
   readonly refusal: string | null
   readonly onPeriod: (period: Period) => void
 }

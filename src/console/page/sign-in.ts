@@ -13,10 +13,10 @@ import {
 import type { SignIn } from '../../service/model/sign-in.ts'
 import { token } from './api.ts'
 
-/** State that a sign-in leaves in the tab until the provider leads back: verifier, state, and the view to return to. */
+/** State of a sign-in, kept in the tab until the provider leads back: verifier, state, and the view to return to. */
 const PENDING = 'notifications-sign-in'
 
-/** A provider that takes longer does not answer. */
+/** Time after which the provider counts as silent. */
 const ANSWER_MS = 10_000
 
 /** The address that the provider leads back to; the view is in its fragment. */
@@ -29,7 +29,7 @@ async function discover({ issuer }: SignIn) {
   return { server: await processDiscoveryResponse(url, await discoveryRequest(url, options)), options }
 }
 
-/** Leaves for the identity provider, by the authorization code flow with PKCE. Rejects if the provider does not answer. */
+/** Goes to the identity provider, by the authorization code flow with PKCE. Rejects if the provider does not answer. */
 export async function signIn(settings: SignIn): Promise<void> {
   const { server } = await discover(settings)
   const [verifier, state] = [generateRandomCodeVerifier(), generateRandomState()]
@@ -48,7 +48,7 @@ export async function signIn(settings: SignIn): Promise<void> {
   location.assign(url)
 }
 
-/** Exchanges the code with which the provider led back, if this tab asked for it, for a token. Rejects if it refused. */
+/** Exchanges the provider's code for a token, if this tab started the sign-in. Rejects if the provider refuses. */
 export async function completeSignIn(settings: SignIn): Promise<void> {
   const pending = sessionStorage.getItem(PENDING)
   const answered = new URL(location.href)

@@ -8,7 +8,7 @@ import type { Loaded } from './use-data.ts'
 
 const PARTS = { consuming: 'Receiving events', database: 'Database', lookUps: 'Contact look-ups' } as const
 
-/** Parts of their names for which a phone has no room. */
+/** Parts of their names that are hidden on phones. */
 const LONG = /(Receiving | look-ups)/
 
 /** The colour and the sign of a part. */
@@ -20,7 +20,7 @@ const LOOKS = {
   unknown: ['secondary', 'question'],
 } as const
 
-/** The state of each part, with the reason if it does not work; no part is known while the service does not respond. */
+/** The state of each part, with the reason if it does not work; unknown while the service does not respond. */
 function listParts(data: ServiceStatus | null, problem: string | null) {
   return Object.entries(PARTS).map(([key, name]) => {
     const reason = data?.[key as keyof typeof PARTS] ?? null
@@ -62,7 +62,7 @@ function describeStopped(blocked: ServiceStatus['blocked']) {
   return { what, waiting: more, whole: `${what}${more}` }
 }
 
-/** Says what continues without help, and what to do. */
+/** Explains what continues without help, and what to do. */
 function describeNext(name: string, data: ServiceStatus | null): string {
   switch (name) {
     case PARTS.lookUps:
@@ -74,7 +74,7 @@ function describeNext(name: string, data: ServiceStatus | null): string {
   }
 }
 
-/** While look-ups fail no event waits: each gets its entry, which is tried again. */
+/** While look-ups fail no event waits: each gets a FAILED entry, which is retried. */
 function describeRetries(data: ServiceStatus | null): string {
   const { totals, retryMaxAgeMs } = data ?? {}
   const failed = totals?.retrying
@@ -97,7 +97,7 @@ interface BannerProps {
   readonly children: ComponentChildren
 }
 
-/** One line, so that many leave the page its place; it opens. */
+/** One line that opens, so that many notices leave room for the page. */
 function Banner({ isBad = false, fact, children }: BannerProps) {
   return (
     <details class={isBad ? 'notice notice-bad' : 'notice'}>
@@ -115,8 +115,8 @@ export function showBlockedList(): void {
 }
 
 /**
- * A dot for each part of the service, with the reason if it is not well, and the blocked partitions. It takes its place
- * before anything is known, so that nothing below moves under a click.
+ * A dot for each part of the service, with the reason if it fails, and the blocked partitions. Takes its space before anything is
+ * known, so that nothing below moves under a click.
  */
 export function Status({ loaded: { data, problem } }: { loaded: Loaded<ServiceStatus> }) {
   const parts = listParts(data, problem)

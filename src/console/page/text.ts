@@ -1,7 +1,7 @@
 /** Characters that are invisible or change the direction of text. */
 const HIDDEN = /[\p{Cc}\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/gu
 
-/** Makes characters visible that would hide or reorder text: a right-to-left override becomes `[U+202E]`. */
+/** Makes characters visible that hide or reorder text: a right-to-left override becomes `[U+202E]`. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (character) =>
     /[\n\t]/.test(character)
@@ -15,12 +15,12 @@ export function inWords(code: string): string {
   return capital(code.toLowerCase())
 }
 
-/** Text that begins as a sentence does. */
+/** Text that begins like a sentence. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Text that ends as a sentence does. */
+/** Text that ends like a sentence. */
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`
 }
@@ -40,7 +40,7 @@ export function describePeriod(from: string | undefined, to: string | undefined,
   if (from === undefined) return `before ${localTime(to ?? '')}`
   const startMs = Date.parse(from)
   const endMs = to === undefined ? nowMs : Date.parse(to)
-  // A time in the future, or one that cannot be read.
+  // A future or unreadable time.
   if (!(startMs <= endMs))
     return `from ${localTime(from)}${to === undefined ? '' : ` until ${localTime(to)}`}`
   const isMidnight = (atMs: number) => formatClock(new Date(atMs)) === '00:00:00'
@@ -105,7 +105,7 @@ export function decodeBegin(begin: string, byteCount: number): string {
   const isCut = bytes.length < byteCount
   const more = isCut ? ' …' : ''
   try {
-    // A character cut off at the end is left out.
+    // Omits a character that is cut off at the end.
     return `${visible(new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isCut }))}${more}`
   } catch {
     return `${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}${more}`

@@ -6,11 +6,11 @@ import type { Query } from './route.ts'
 
 export interface Loaded<Data> {
   readonly data: Data | null
-  /** In words; null if there is none. */
+  /** The problem in words, or null. */
   readonly problem: string | null
   /** Time at which `data` was completely read, in milliseconds since 1970; null before that. */
   readonly readAtMs: number | null
-  /** Asks again at once, which also happens automatically; null if the answer would be the same. */
+  /** Retries at once, as also happens automatically; null if the answer would be the same. */
   readonly retry: (() => void) | null
 }
 const NOTHING = { data: null, problem: null, readAtMs: null, retry: null }
@@ -23,7 +23,7 @@ type Every<Data> = number | null | ((data: Data) => number | null)
 
 /** Pause before a failed request is repeated. */
 const RETRY_MS = 10_000
-/** Data that takes longer is no longer shown as current. */
+/** Time after which data is no longer shown as current. */
 const SLOW_MS = 5_000
 
 /**
@@ -98,9 +98,9 @@ export function useData<Data>(
   return useLoaded(JSON.stringify([path, query]), (signal) => read<Data>(path, query, signal), every)
 }
 
-/** The service's pages can be short during a search: up to this many are read to fill one. */
+/** Maximum number of the service's pages read to fill one, since they can be short during a search. */
 const READ_COUNT_MAX = 20
-/** The most that the service returns at once. */
+/** Maximum page size of the service. */
 const PAGE_ITEMS = 200
 
 /** Loads a page of a list, again at each navigation. */

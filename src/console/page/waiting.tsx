@@ -3,7 +3,7 @@ import { buildHref } from './route.ts'
 import { counted } from './text.ts'
 import { useData } from './use-data.ts'
 
-/** An event that waits, or that could not be read, has no entry, by which anything would be found. */
+/** An event that waits or could not be read has no entry, so no search finds it. */
 export function Waiting() {
   const { waiting, rejected, isHeld } = useWaiting()
   return (
@@ -24,8 +24,8 @@ export function Waiting() {
 }
 
 /**
- * For a list about one member or claim: while messages are held or a partition is blocked it may lack the newest. The broker does
- * not say about whom they are.
+ * A note for a list about one member or claim: it may lack the newest entries while messages are held or a partition is blocked.
+ * Nobody knows yet whom waiting events concern.
  */
 export function MayLack({ what }: { what: string }) {
   const { held, isHeld, stopped } = useWaiting()

@@ -39,10 +39,10 @@ import type { Requests, Wanted } from './request-routes.ts'
 
 /** Producers seldom send a new type. */
 const EVENT_TYPES_SHARED = { validMs: 30_000, deadlineMs: 15_000 }
-/** Longer than the page's pause, so that a slow read is there for its next one. */
+/** Longer than the page's pause, so that a slow read serves its next one. */
 const BACKLOG_SHARED = { validMs: 6_000, deadlineMs: 10_000 }
 const REJECTED_SHARED = { validMs: 15_000, deadlineMs: 15_000 }
-/** The state of the service does not wait longer for a count. */
+/** Maximum time that the state of the service waits for a count. */
 const COUNT_MS_MAX = 500
 
 /** The administrators' page and its data, for the management listener. */
@@ -80,7 +80,7 @@ async function addWanted(
     case 'resume': {
       const { hold } = wanted
       const [resumed] = await resumeHolds(pool, [hold], by, because)
-      // Another version may hold by a kind of its own; a hold that has ended stays as it is.
+      // Another version may have its own kind of hold; an ended hold stays unchanged.
       if (resumed === undefined && (await getRequest(pool, hold))?.kind !== 'hold')
         throw new CorrectableError(`request ${hold} is no hold that this version can end`)
       return hold
@@ -90,7 +90,7 @@ async function addWanted(
   }
 }
 
-/** Takes what people ask for. Previews judge by today's preferences and rules, as far as they are known without a look-up. */
+/** Adds requests. Previews judge by current preferences and rules, as far as known without a look-up. */
 function createRequestDesk({
   config,
   ruleFiles: { ruleTable, envelopeMaps },
@@ -98,7 +98,7 @@ function createRequestDesk({
 }: ConsoleNeeds): Requests {
   const willBeSkipped = (candidate: RetryCandidate, preferences: Preferences | undefined) =>
     findSkipReason(ruleTable.decide, candidate, preferences)
-  /** Throws CorrectableError for a hold that would stop nothing. A resume may be of a topic that was consumed before. */
+  /** Throws CorrectableError for a hold that would stop nothing. A resume may name a topic that is no longer consumed. */
   const check = (wanted: Wanted) => {
     const topics = wanted.kind === 'hold' ? (wanted.topics ?? []) : []
     const unknown = describeUnknownTopics(topics, config.broker.topics)
@@ -124,13 +124,13 @@ function createRequestDesk({
   }
 }
 
-/** A replica that something stops says so four times as often: one that says no more is gone. */
+/** A stopped replica reports four times as often, and counts as gone without a report. */
 const TROUBLES_MS_MAX = 60_000
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 const toIso = (ms: number) => new Date(ms).toISOString()
 
-/** Reads the state of the service. A count that takes long is there at the next call. */
+/** Reads the state of the service. A slow count appears at the next call. */
 function createStatus({
   config,
   worker: current,
@@ -141,7 +141,7 @@ function createStatus({
   database,
 }: ConsoleNeeds) {
   const nowMs = () => performance.now()
-  /** For each set of holds anew: a count from before a hold does not say what it makes wait. */
+  /** Counted anew for each set of holds, since an earlier count does not include a hold's waiting events. */
   const readBacklog = share((_holds: string) => backlog(), BACKLOG_SHARED, nowMs)
   const open = { ...ALL_REJECTED, open: true }
   const countRejected = share(
@@ -203,7 +203,7 @@ function createStatus({
         retrying: found?.failedRows?.waiting ?? null,
       },
       partitionCount: found?.brokerReachable ? found.waitingByPartition.size : null,
-      // The state of the database says why they are not known.
+      // The state of the database explains why they are unknown.
       holds: (holds ?? []).map((hold) => ({
         ...hold,
         waiting:

@@ -5,7 +5,7 @@ import { type LogCounts, logCounts } from '../../service/model/log/log-counts.ts
 import { STATUSES } from '../../service/model/log/status.ts'
 import { type GivenUpLimits, isGivenUp } from '../../service/store/sql/given-up.ts'
 
-/** Limits the cost: in a larger log only the newest entries are counted, and the response says since when. */
+/** Limits the cost: in a larger log only the newest entries are counted, and the response has their start. */
 const ROW_COUNT_MAX = 100_000
 const countsRow = logCounts.omit({ stepS: true, complete: true }).extend({ cutAtS: z.number().nullable() })
 
@@ -22,7 +22,7 @@ export async function countLogEntries(
   return { ...counted, fromS: cutAtS ?? counted.fromS, stepS, complete: cutAtS === null }
 }
 
-/** @internal Walks the index by status, once per status, newest first, and stops at this number of rows in all. */
+/** @internal Walks the index by status, once per status, newest first, and stops at this total number of rows. */
 export function logCountsQuery(
   limits: GivenUpLimits,
   { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },

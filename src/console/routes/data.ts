@@ -52,7 +52,7 @@ interface PreferenceReader {
 }
 
 const CHANGE_COUNT_MAX = 100
-/** Counting may take as long as a statement may. */
+/** Counting may take as long as any statement. */
 const COUNTS_SHARED = { validMs: 5_000, deadlineMs: 15_000 }
 
 const config = { access: 'admin', returnsPersonalData: false } as const
@@ -83,7 +83,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback
       const status = { querystring: nothing, response: { 200: serviceStatus } }
       counted.get('/status', { config, schema: status }, async (request) => {
         const found = await data.status()
-        // People write the reasons of holds, and may name a member.
+        // Reasons of holds are free text that may name a member.
         if (found.holds.length > 0) logRead(request, {}, found.holds.length)
         return found
       })

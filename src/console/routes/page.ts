@@ -5,7 +5,7 @@ import type { SignIn } from '../../service/model/sign-in.ts'
 /** The console's page and assets, as built by `make build`. */
 export interface ConsolePage {
   readonly html: string
-  /** By name; a name changes with the file's content. */
+  /** By name, which changes with the file's content. */
   readonly assets: ReadonlyMap<string, { readonly type: string; readonly content: Buffer }>
 }
 
@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** Everything from this origin only, nothing inline: a token can be sent nowhere else, but to the provider that it comes from. */
+/** Allows only this origin and nothing inline, so that a token can be sent only here and to its provider. */
 function contentSecurityPolicy(signIn: SignIn | null): string {
   const provider = signIn === null ? '' : ` ${new URL(signIn.issuer).origin}`
   return (

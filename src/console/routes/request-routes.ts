@@ -33,11 +33,11 @@ export type Wanted = WantedTarget | HoldChange
 export interface Requests {
   readonly list: (page: PageRequest<string>) => Promise<ListPage<StoredRequest, string>>
   readonly get: (id: string) => Promise<StoredRequest | null>
-  /** The items of the request now. Rejects with CorrectableError for items that do not exist, as `add` does. */
+  /** The present items of the request. Like `add`, rejects with CorrectableError for items that do not exist. */
   readonly preview: (wanted: Wanted, signal: AbortSignal) => Promise<RequestPreview>
   /**
-   * A key that its author used before stands for the request that was added then, which is returned. A hold is in force once this
-   * resolves; the end of one returns its request.
+   * Adds a request and returns it. A key that its author used before returns the earlier request. A hold is in force once this
+   * resolves; the end of a hold returns the hold's request.
    */
   readonly add: (wanted: Wanted, by: string, because: string, key: string | null) => Promise<StoredRequest>
   /** False if it has ended, or does not exist. */
@@ -45,14 +45,14 @@ export interface Requests {
 }
 
 const BODY_BYTES_MAX = 128 * 1024
-/** Recorded as the author if there is no token that names one. */
+/** Recorded as the author if no token names one. */
 const NOBODY = 'console'
 
 const cursor = cursors('requests', id)
 const wanted = z.union([wantedTarget, holdChange])
 const because = text(BECAUSE_LENGTH_MAX).refine((reason) => reason.trim() !== '', 'must not be blank')
 
-/** Chosen by whoever asks, at random. */
+/** Chosen at random by the client. */
 const key = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
 
 /** Requests of people to the running service, newest first; and, for those who may ask, new ones. */
@@ -76,7 +76,7 @@ export function requestRoutes(app: HttpApp, requests: Requests, tokens: TokenRul
   app.register(async (asking: HttpApp) => askRoutes(asking, requests, tokens))
 }
 
-/** Tells the console why its reader may not ask, or null. */
+/** Returns the reason why the console's reader may not make requests, or null. */
 export function rightsRoute(app: HttpApp, rules: AskRules): void {
   const schema = {
     querystring: z.strictObject({}),
@@ -92,8 +92,8 @@ export function rightsRoute(app: HttpApp, rules: AskRules): void {
 }
 
 /**
- * The fields that tell nothing of a member: the key or the id of a request can be another person's, and its state and times tell whether
- * a filter fits an entry.
+ * The fields that reveal nothing about a member: the key or id may belong to another person's request, whose state and times reveal
+ * whether a filter matches an entry.
  */
 const impersonal = storedRequest.pick({ id: true, kind: true })
 
@@ -121,14 +121,14 @@ function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null):
   }
   app.post('/requests', { ...options, schema: addSchema }, async (request, reply) => {
     const { wanted, because, key = null } = request.body
-    // Names that do not exist are refused, which tells of those that do.
+    // The refusal of unknown names reveals which names exist.
     if (tokens !== null && ('locators' in wanted || 'ids' in wanted)) requireRight(request, tokens, telling)
     const by = readSubject(request) ?? NOBODY
     const added = await refuseUnknown(request, wanted, requests.add(wanted, by, because, key))
     request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
     return reply.code(201).send(added)
   })
-  // A body, since a POST without one can come from any page.
+  // Requires a body, since a POST without one can come from any page.
   const cancelSchema = {
     params: z.object({ id }),
     body: z.strictObject({}),
@@ -145,7 +145,7 @@ function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null):
   })
 }
 
-/** The refusal tells which items do not exist. */
+/** The refusal reveals which items do not exist. */
 async function refuseUnknown<Result>(
   request: FastifyRequest,
   wanted: Wanted,

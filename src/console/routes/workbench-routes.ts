@@ -20,8 +20,8 @@ interface PageRequest {
 }
 
 /**
- * Server side of the workbench: the files in force, and the recorded decisions, which the browser decides again. A page of them
- * has a bounded cost, and ends with its signal: its client is gone. All reads reject if the database fails.
+ * Server side of the workbench: the files in force, and the recorded decisions, which the browser decides again. A page of them has
+ * a bounded cost, and its read stops with the signal, once the client is gone. All reads reject if the database fails.
  */
 export interface Workbench {
   readonly start: () => Promise<WorkbenchStart>
@@ -32,7 +32,7 @@ export interface Workbench {
   readonly readRuleTable: (revision: string) => Promise<string | null>
 }
 
-/** Becomes UTC, since PostgreSQL takes fewer offsets and years than ISO 8601. */
+/** Converted to UTC, since PostgreSQL accepts fewer offsets and years than ISO 8601. */
 const instant = z.iso
   .datetime({ offset: true })
   .transform((text) => parseSince(text))
@@ -63,7 +63,7 @@ export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
   }
   app.get('/workbench/decisions', { config, schema: decisions }, async (request) => {
     const { from, to, cursor: after = null } = request.query
-    // Of each page: anybody can make up a cursor, and begin with it.
+    // Logged for each page, since anyone can invent a cursor and begin with it.
     request.log.info({ tokenSubject: readSubject(request), from, to, after }, 'a back-test reads a page')
     const { nextCursor, ...found } = await workbench.readDecisions(request.query, request.signal)
     return { ...found, nextCursor: nextCursor && cursor.encode(nextCursor) }

@@ -51,7 +51,7 @@ test('an agent tries one message again by three clicks and a reason', async (t) 
   await click(dialog.getByRole('button', { name: 'Try again', exact: true }))
   await dialog.getByText('In progress').waitFor()
   state = { ...state, state: 'done', counts: { SENT: 1 }, endedAt: TIME }
-  await dialog.getByText('We tried again: 1 sent.').waitFor()
+  await dialog.getByText('Retried: 1 sent.').waitFor()
   t.equal(clickCount, 3)
   t.match(added, [{ wanted: { kind: 'retry', locators: [ENTRY.locator] }, because: 'the member called' }])
   await page.setViewportSize({ width: 360, height: 700 })
@@ -119,7 +119,7 @@ test('an entry without a member can be read again, by the envelope map of today'
     requests: aRequestDesk(added),
   })
   await page.getByRole('button', { name: 'Read again: this event' }).click()
-  await dialog.getByText(/by the map of today/).waitFor()
+  await dialog.getByText(/by the current map/).waitFor()
   await dialog.getByLabel(/^Reason/).fill('the map was wrong')
   await dialog.getByRole('button', { name: 'Read again', exact: true }).click()
   await dialog.getByRole('status').waitFor()

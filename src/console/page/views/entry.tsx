@@ -12,7 +12,7 @@ import { buildHref, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
 
-/** Half of the pause between two retries. The service logs each read, so an entry that is final is not read again. */
+/** Half of the pause between two retries. Each read is logged, so a final entry is not read again. */
 const WAITING_MS = 30_000
 const refreshInterval = ({ status, givenUp }: ExplainedLogEntry) =>
   status === 'FAILED' && !givenUp ? WAITING_MS : null
@@ -42,10 +42,10 @@ function buildTitle({ eventType, partyLocator }: ExplainedLogEntry): string {
 
 const READ_AGAIN = {
   verb: 'Read again',
-  warning: 'This helps if rules/envelope.json was wrong: the message is read from Kafka by the map of today.',
+  warning: 'This helps if rules/envelope.json was wrong: the message is read from Kafka by the current map.',
 }
 
-/** The next step. An entry that was given up or skipped has a button where trying again may change something, else the reason. */
+/** The next step. A skipped or given-up entry has a retry button if a retry may help, otherwise the reason. */
 function NextStep({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => void }) {
   const { locator, status, story } = entry
   const isFinal = entry.givenUp || status === 'SKIPPED'
@@ -162,7 +162,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
   )
 }
 
-/** Shown if the member would not get the message today. */
+/** A note if the member would not get the message today. */
 function OptedOutSince({ partyLocator, eventType }: { partyLocator: string; eventType: string }) {
   const { data } = useData<PreferenceHistory>(['preferences', partyLocator])
   if (!coversEventType(data?.preferences?.optedOutEvents ?? [], eventType)) return null

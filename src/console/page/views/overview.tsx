@@ -40,7 +40,7 @@ export function OverviewView({ query }: Route) {
 
 /** The consequences of a hold. `about` is empty for all messages. */
 const describeHold = (about: string) =>
-  `No message${about} is sent or tried again until somebody resumes, not even after a restart. Batches under way end first. Events wait in the broker: nothing is skipped or failed. The log, opt-outs and this console go on.`
+  `No message${about} is sent or retried until the hold ends, not even after a restart. Batches in progress finish first. Events wait in the broker: nothing is skipped or failed. The log, opt-outs and this console go on.`
 
 /** Stops all messages, or those of a topic. */
 function Hold({ topics = [] }: Pick<ServiceStatus, 'topics'>) {
@@ -67,7 +67,7 @@ function Hold({ topics = [] }: Pick<ServiceStatus, 'topics'>) {
   )
 }
 
-/** Things that wait for a person, whatever the period; nothing if there is none. */
+/** Items that wait for a person, whatever the period; empty if there are none. */
 function Open({ status }: { status: ServiceStatus | null }) {
   const { totals, blocked = [] } = status ?? {}
   const figures = [
@@ -95,7 +95,7 @@ const iso = (atS: number) => new Date(atS * 1_000).toISOString()
 function Counts({ counts }: { counts: LogCounts }) {
   const { stepS } = counts
   const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
-  // From the data, since the period just chosen may not have been counted yet.
+  // Taken from the data, since the newly chosen period may not have been counted yet.
   const last = from === undefined ? '' : `, ${WINDOWS[from].toLowerCase()}`
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = buildTable(counts)
@@ -165,7 +165,7 @@ interface ChartProps {
   readonly stepS: number
 }
 
-/** The next round and even number, whose half is shown too. */
+/** The next round, even number; its half is also shown. */
 function roundUp(count: number): number {
   const unit = 10 ** Math.floor(Math.log10(count))
   const steps = [1, 2, 4, 6, 8, 10].map((step) => step * unit)

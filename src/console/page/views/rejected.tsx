@@ -105,7 +105,7 @@ function isOpen({ redriven }: ShownRejectedMessage): boolean {
   return redriven === null || redriven.result === 'rejected'
 }
 
-/** The use of processing messages again, once for all that share it, by what they have in common. */
+/** The benefit of processing messages again, once for all messages with the same remedy. */
 function listRemedies(messages: readonly ShownRejectedMessage[]): Readonly<Record<string, string>> {
   const groups = Map.groupBy(messages.filter(isOpen), describeRemedy)
   return Object.fromEntries(
@@ -121,12 +121,12 @@ function describeRemedy({ code, erasedAt }: ShownRejectedMessage): string {
   if (findRedriveRefusal(code, false) !== null)
     return 'Processing them again does not help: their producer must publish them again.'
   if (code === 'conflict')
-    return 'Another message has the event id and the only row, so the member is not told. Process them again once rules/envelope.json reads an id of their own; else their producer must publish them again with one.'
+    return 'Another message has their event id and its only row, so their members are not told. Process them again once rules/envelope.json reads an id of their own; otherwise their producer must publish them again with one.'
   if (code === 'refused-by-database') return 'Process them again once the database takes their rows.'
-  return 'Processing them again helps only once rules/envelope.json reads them; else their producer must publish them again.'
+  return 'Processing them again helps only once rules/envelope.json reads them; otherwise their producer must publish them again.'
 }
 
-/** The result of the last redrive, or what can be asked for. */
+/** The result of the last redrive, or the available requests. */
 function NextAction({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk: boolean }) {
   const { id, code, erasedAt, redriven } = message
   const isErased = erasedAt !== null

@@ -66,7 +66,7 @@ function CurrentTable({ rules: { revision, activations, warnings, rules } }: { r
   )
 }
 
-/** Events of a period: how many each rule decided last, and with which outcome. */
+/** Events of a period, by the last deciding rule and its outcome. */
 interface Use extends Period {
   readonly byRule: ReadonlyMap<string, number>
   readonly byOutcome: ReadonlyMap<string, number>
@@ -98,7 +98,7 @@ async function countUse(
 /** By the last decision about each event. */
 function describeUse({ byOutcome }: Use): string {
   const count = (outcome: string) => formatNumber(byOutcome.get(outcome) ?? 0)
-  return `Of ${counted(sum(byOutcome), 'event', 'events')}, ${count('SEND')} were to be told, ${count('SKIP')} not, and ${count('FAIL')} failed.`
+  return `Of ${counted(sum(byOutcome), 'event', 'events')}, ${count('SEND')} were to be sent, ${count('SKIP')} skipped, and ${count('FAIL')} failed.`
 }
 
 function sum(counts: ReadonlyMap<string, number>): number {

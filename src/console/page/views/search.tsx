@@ -58,7 +58,10 @@ function hrefOfSearch(q: string): string {
   return isLogLocator(q) ? buildHref(['log', q]) : buildHref(['search'], { q })
 }
 
-/** An exact match opens at once, in place of the search. A name that only begins or ends so may be another claim: it is offered. */
+/**
+ * An exact match opens at once, in place of the search. A name that only begins or ends with the text may be another claim, and is
+ * offered.
+ */
 export function SearchView({ query: { q = '' } }: Route) {
   const loaded = useData<SearchResult>(['search'], { q })
   const { hits = [], similar = [], beginnings = [], endings = [] } = loaded.data ?? {}

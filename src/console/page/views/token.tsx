@@ -10,7 +10,7 @@ interface SignInProps {
   readonly onToken: () => void
 }
 
-/** Leads to the identity provider, or asks for a token, and says why. The token stays in this tab. */
+/** Leads to the identity provider, or asks for a token, with the reason. The token stays in this tab. */
 export function SignInForm({ why, settings, onToken }: SignInProps) {
   const [fault, setFault] = useState<string | null>(null)
   const submit = (event: SubmitEvent) => {

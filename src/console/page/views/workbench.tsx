@@ -53,7 +53,7 @@ function Workbench({ start }: { start: WorkbenchStart }) {
   const { inForce, draft, outdated } = bench
   const verdict = useVerdict(draft, inForce, start, seen)
   const [tab, setTab] = useState<Tab>('table')
-  /** The file of the text on show; null: the first one with a fault. */
+  /** The file of the text shown; null: the first one with a fault. */
   const [chosen, choose] = useState<string | null>(null)
   const lead = (to: Lead) => {
     if (to === 'doubts' || to in TABS) setTab(to === 'doubts' ? 'table' : (to as Tab))
@@ -247,7 +247,7 @@ function About({ tab }: { tab: Tab }) {
           anything. As event type write one (<code>claim.paid</code>), several (
           <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
           <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. The
-          column <code>party</code> says what policy administration knows of the member. Enter leads to the
+          column <code>party</code> shows what policy administration knows of the member. Enter leads to the
           cell below, Shift+Enter to the one above. The number of a row opens its menu, which names the keys
           for each action.
         </p>
@@ -256,7 +256,7 @@ function About({ tab }: { tab: Tab }) {
   )
 }
 
-/** The draft began from files that are no longer in force. */
+/** A note that the draft began from files no longer in force. */
 function Outdated({ changes, keep, drop }: NonNullable<ReturnType<typeof useDraft>['outdated']>) {
   return (
     <div class="notice" role="alert">
@@ -273,7 +273,7 @@ function Outdated({ changes, keep, drop }: NonNullable<ReturnType<typeof useDraf
   )
 }
 
-/** The width of a phone, on which nobody edits a table. */
+/** Width of a phone, on which nobody edits a table. */
 const NARROW = matchMedia('(max-width: 480px)')
 
 function useNarrow(): boolean {

@@ -22,7 +22,7 @@ interface Result {
   readonly eventTypes: readonly string[]
   readonly period: Period
   readonly report: BacktestReport
-  /** The events of the kinds that were asked for. */
+  /** The events of the requested kinds. */
   readonly lists: Readonly<Partial<Record<ChangeKind, readonly ChangedEvent[]>>>
 }
 

@@ -111,15 +111,15 @@ interface Kept {
 
 const KEY = 'notifications-draft'
 const UNDO_COUNT_MAX = 100
-/** Kept while the page is open, so that visiting another view loses nothing. */
+/** Kept while the page is open, so that a visit to another view loses nothing. */
 let past: Kept[] = []
 let future: Kept[] = []
 
 export type Bench = ReturnType<typeof useDraft>
 
 /**
- * The draft, which begins as the files in force. It is stored in this tab, so that visiting a log entry, or a reload, loses
- * nothing. Typing into one cell or text is undone in one step.
+ * The draft, which begins as the files in force. It is stored in this tab, so that neither a visit to a log entry nor a reload
+ * loses it. Typing into one cell or text is undone in one step.
  */
 export function useDraft(start: WorkbenchStart) {
   const said = JSON.stringify(start)
@@ -151,7 +151,7 @@ export function useDraft(start: WorkbenchStart) {
     past.push({ draft, base })
     take(future.pop() ?? { draft, base })
   }
-  // Without changes there is nothing to ask.
+  // Without changes no question is needed.
   const isUntouched = isSameDraft(draft, base) || isSameDraft(draft, inForce)
   const isOutdated = !isSameDraft(base, inForce)
   useEffect(() => {
@@ -170,7 +170,7 @@ export function useDraft(start: WorkbenchStart) {
         ? {
             changes: changesBetween(base, inForce),
             keep: () => {
-              // A proposal cannot delete a text, so those that others added stay.
+              // A proposal cannot delete a text, so texts added by others stay.
               const templates = { ...inForce.templates, ...draft.templates }
               take({ draft: { ...draft, templates }, base: inForce })
             },
@@ -209,7 +209,7 @@ export interface Verdict extends Version {
 
 const PAUSE_MS_MAX = 250
 
-/** Checking texts takes longest, and they seldom change. */
+/** Texts take longest to check and seldom change. */
 const textsOf = new WeakMap<Draft['templates'], { texts: Texts; seen: readonly string[] }>()
 const NONE: readonly string[] = []
 
@@ -224,7 +224,7 @@ async function loadDraftVersion(draft: Draft, outcomes: string, against: Against
 }
 
 /**
- * Checks the draft in this page, without the service. A check blocks the page, so typing gets a pause as long as a check. Null
+ * Checks the draft in this page, without the service. A check blocks the page, so the next one waits as long as the last took. Null
  * before the first verdict.
  */
 export function useVerdict(

@@ -9,7 +9,7 @@ import { useRun } from '../period.tsx'
 import { useData } from '../use-data.ts'
 import { type Bench, buildRows, type Verdict } from './draft.ts'
 
-/** More than anybody reads. */
+/** More than people read. */
 const SHOWN_COUNT_MAX = 50
 
 type EarlierProps = Pick<Bench, 'change'> & {
@@ -17,7 +17,7 @@ type EarlierProps = Pick<Bench, 'change'> & {
   readonly repositoryUrl: string | null
 }
 
-/** The tables that were in force, newest first: each can be compared with the one before it, and taken as the draft. */
+/** The tables that were in force, newest first. Each can be compared with its predecessor and taken as the draft. */
 export function EarlierTables(props: EarlierProps) {
   const loaded = useData<CurrentRules>(['rules'], {})
   const activations = loaded.data?.activations.slice(0, SHOWN_COUNT_MAX) ?? []

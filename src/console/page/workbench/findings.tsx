@@ -28,7 +28,7 @@ export function focusNext(selector: string): void {
 /** A click on a link takes the focus from the element. */
 focusNext.lastId = ''
 
-/** More than anybody reads; a file can have many thousands. */
+/** More than people read; a file can have many thousands. */
 const SHOWN_COUNT_MAX = 200
 
 /** Link targets of the verdict. */
@@ -55,7 +55,7 @@ export function listMarks({ table, promises, texts, summary, draft }: Verdict): 
   const faults = table.faults.length + inPromises + texts.report.faults.length
   const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'broken' : 'templates'
   const warnings = table.warnings.length + promises.warnings.length
-  // A variable that no text uses is not news about a draft.
+  // An unused variable is not specific to a draft.
   const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
   const all = draft.promises.filter(isFilled).length
   const soFar = table.faults.length > 0 ? ' so far' : ''
@@ -110,7 +110,7 @@ export function Notice({ lines, isBad = false }: { lines: readonly string[]; isB
   )
 }
 
-/** Rows that the table does not need, each with a button that makes it shorter. */
+/** Superfluous rows, each with a button that shortens the table. */
 export function ShorterTable({
   verdict,
   draft,
@@ -194,7 +194,7 @@ function findBroken({ faults, summary }: Verdict['promises']): readonly PromiseF
 
 /** The broken promises with the rules that break them, then those that are kept. Other faults come first. */
 export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'change'> & { verdict: Verdict }) {
-  /** Narrows the promise in a row to the other event types, and says so in its sentence. */
+  /** Narrows the promise in a row to the other event types, and adapts its sentence. */
   const narrow = (index: number, { cell, eventTypes }: NonNullable<PromiseFault['exclude']>) => {
     const row = draft.promises[index]
     if (row === undefined) return
@@ -220,7 +220,7 @@ export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'chan
             {row !== null && exclude !== undefined && (
               <details>
                 <summary>If you mean it…</summary>
-                The promise then no longer forbids this, and the pull request says so first.{' '}
+                The promise then no longer forbids this, as the pull request states at its top.{' '}
                 <Button onClick={() => narrow(row - FIRST_ROW, exclude)}>Exclude this case</Button>
               </details>
             )}
@@ -243,7 +243,7 @@ export function Promises({ verdict, draft, change }: Pick<Bench, 'draft' | 'chan
   )
 }
 
-/** Found on request, since it takes as long as checking the promises. */
+/** Computed on request, since it takes as long as checking the promises. */
 function Unguarded({ verdict: { enumeration, promised } }: { verdict: Verdict }) {
   const [isOpen, setOpen] = useState(false)
   const words = useMemo(

@@ -18,7 +18,7 @@ const { columns } = SHEETS.table
 /** Longer text may be cut in its cell. */
 const WHOLE_LENGTH_MAX = 9
 
-/** The first of two rules with one id: the check finds fault with the second one, and either may be the new one. */
+/** The first of two rules with the same id: the check reports the second one, but either may be the new one. */
 function findTwins(rows: GridProps['draft']['table']): Fault[] {
   const ids = rows.map(([id = '']) => id)
   return ids.flatMap((id, index) => {
@@ -92,11 +92,11 @@ function chooseWidth(column: string): string | undefined {
 
 interface Action {
   readonly name: string
-  /** A chord in a cell that does the same. */
+  /** The keyboard shortcut for it in a cell. */
   readonly keys: string | null
   /** Null if the action is not possible. */
   readonly edited: readonly Cells[] | null
-  /** The focus goes to this row: to the column that it was in if the action `keepsColumn`, else to the first. */
+  /** Row to focus: in the same column if the action `keepsColumn`, otherwise in the first. */
   readonly at: number
   readonly keepsColumn?: true
   readonly isDestructive?: true
@@ -121,7 +121,7 @@ const nameOfRow = (row: Cells) => row[0] || 'unnamed rule'
 
 function Row(props: RowProps) {
   const { rows, row, index, was, faults, warnings, onRows } = props
-  /** Takes other rows, if any, and focuses the cell, or the button for a further row if there is none. */
+  /** Applies new rows, if any, and focuses the cell, or the button for a further row if it is gone. */
   const edit = (edited: readonly Cells[] | null, at: number, column = 0) => {
     if (edited === null) return
     if (edited !== rows) onRows(edited)
@@ -300,7 +300,7 @@ function Cell({ column, text, onText, common }: CellProps) {
   const blank = WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
   const choices = CHOICES[column]
   if (choices !== undefined) {
-    // An unknown pasted word is shown all the same, with its fault.
+    // An unknown pasted word is shown with its fault.
     const known = new Set(['', ...choices, text])
     return (
       <select
@@ -330,7 +330,7 @@ function Cell({ column, text, onText, common }: CellProps) {
   )
 }
 
-/** Takes a whole file from the clipboard or from the disk. */
+/** Replaces the table by a file from the clipboard or the disk. */
 export function Paste({
   sheetKey,
   text,

@@ -24,7 +24,7 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
       : 'Others have changed the files in force: first keep or drop your draft, above.'
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
   const isAccepted = changed.some(([path]) => path === ACCEPTED)
-  // Outcomes that are among the files need no acceptance any more.
+  // Outcomes among the files need no further acceptance.
   const outcomes = isAccepted || bad.length > 0 ? null : verdict.summary.outcomes
   const proposal = formatProposal({ ...verdict.summary, outcomes })
   const [[path, text] = ['', ''], ...others] = changed
@@ -57,7 +57,7 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
           {isAccepted
             ? `Nothing more to accept: ${ACCEPTED}, which lists every outcome and text, is among the files. Reviewers see there what changes.`
             : bad.length > 0
-              ? 'First correct what is said above: then the new list of outcomes, which the checks ask for, is among the files.'
+              ? 'First correct the faults above: then the new list of outcomes, which the checks require, is among the files.'
               : 'Nothing more to accept: every outcome and text stays as it is.'}
         </li>
       </ol>

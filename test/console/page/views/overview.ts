@@ -102,7 +102,7 @@ test('an operator holds all messages, or those of a topic, and resumes from any 
   await dialog.getByLabel(/^Reason/).fill('a wrong text')
   await dialog.getByRole('button', { name: 'Hold messages about claims', exact: true }).click()
   await dialog
-    .getByText('In force: hold of claims. Nothing of it is sent, not even after a restart.')
+    .getByText('In force: hold of claims. Nothing is sent, not even after a restart.')
     .waitFor()
   await dialog.getByRole('button', { name: 'Close' }).click()
   t.match(added, [{ wanted: { kind: 'hold', topics: ['claims'] }, because: 'a wrong text' }])
@@ -113,7 +113,7 @@ test('an operator holds all messages, or those of a topic, and resumes from any 
   await page.getByRole('button', { name: 'Resume: hold of all topics' }).click()
   await dialog
     .getByText(
-      /^Held by alice: a wrong text\. Nothing is lost: 1,204 events wait\. What waited is sent within seconds.* first deploy a rule that skips them\.$/,
+      /^Held by alice: a wrong text\. Nothing is lost: 1,204 events wait\. Waiting messages are sent within seconds.* first deploy a rule that skips them\.$/,
     )
     .waitFor()
   await dialog.getByLabel(/^Reason/).fill('the text is right')

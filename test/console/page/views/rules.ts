@@ -38,7 +38,7 @@ test('the events of each rule in a period are counted over all pages, with those
   const { page } = await openView(t, '#/rules', { workbench: aWorkbench({ readDecisions }) })
   await page.getByRole('button', { name: 'Count the events of each rule' }).click()
   await page
-    .getByText('Of 1,004 events, 1,002 were to be told, 1 not, and 1 failed.')
+    .getByText('Of 1,004 events, 1,002 were to be sent, 1 skipped, and 1 failed.')
     .filter({ hasText: 'By rules that this table does not have: older 1.' })
     .waitFor()
   t.match(await page.getByRole('row', { name: 'sms' }).innerText(), /1,003/)

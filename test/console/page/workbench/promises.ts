@@ -10,7 +10,7 @@ test('a case is excluded from a broken promise, to which the verdict leads', asy
   const broken = page.getByRole('button', { name: `1 promise of ${PROMISE_COUNT} broken` })
   const proposal = page.getByRole('region', { name: 'Propose' })
   await proposal.getByText(new RegExp(`^1 promise of ${PROMISE_COUNT} broken\\. `)).waitFor()
-  await proposal.getByText('First correct what is said above').waitFor()
+  await proposal.getByText(/^First correct the faults/).waitFor()
   t.equal(
     await proposal.getByRole('button', { name: 'Download dispatch.csv' }).getAttribute('aria-disabled'),
     'false',
@@ -19,7 +19,7 @@ test('a case is excluded from a broken promise, to which the verdict leads', asy
   t.equal(await page.evaluate('document.activeElement.id'), 'broken')
   t.equal(await page.getByRole('button', { name: 'Exclude this case' }).count(), 0, 'not by a single click')
   await page.getByText('If you mean it…').click()
-  await page.getByText('the pull request says so first').waitFor()
+  await page.getByText('no longer forbids this').waitFor()
   await page.getByRole('button', { name: 'Exclude this case' }).click()
   await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
   await waitForVerdict(page, '1 promise narrowed, 1 rule narrowed')
