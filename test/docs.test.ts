@@ -4,8 +4,6 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
-const README_LINES_MAX = 150
-const CELL_WORDS_MAX = 25
 const TOP_LEVEL =
   'Makefile README.md db package-lock.json package.json rules src templates test tsconfig.json'
 
@@ -47,11 +45,10 @@ function faultOf(page: string, link: string): string | null {
 }
 
 t.test('every relative link leads to a file, and every anchor to a heading', async (t) => {
-  t.ok(pages.length > 10)
+  t.ok(pages.includes('README.md'))
   const links = pages.flatMap((page) =>
     [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => ({ page, link })),
   )
-  t.ok(links.length > 50)
   t.same(
     links.map(({ page, link }) => faultOf(page, link)).filter((fault) => fault !== null),
     [],
@@ -68,24 +65,6 @@ t.test('every page can be reached from the README', async (t) => {
   }
   t.same(
     pages.filter((page) => !reached.has(page)),
-    [],
-  )
-})
-
-t.test('the README is short enough to be read', async (t) => {
-  t.ok(read('README.md').trimEnd().split('\n').length <= README_LINES_MAX)
-})
-
-t.test('no table cell is a paragraph', async (t) => {
-  const cells = pages.flatMap((page) =>
-    read(page)
-      .split('\n')
-      .filter((line) => line.startsWith('|'))
-      .flatMap((line) => line.split(/(?<!\\)\|/).map((cell) => ({ page, cell: cell.trim() }))),
-  )
-  t.ok(cells.length > 100)
-  t.same(
-    cells.filter(({ cell }) => cell.split(/\s+/).length > CELL_WORDS_MAX),
     [],
   )
 })

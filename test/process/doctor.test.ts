@@ -84,17 +84,14 @@ t.test('a check without faults says so, with exit code 0', async (t) => {
   t.match(await doctor({}), { code: 0, ok: true, statuses: ALL_WELL, stderr: '' })
   const { code, stdout } = await command(['doctor'], world.env)
   t.equal(code, 0)
-  t.match(stdout, /^ok +database +PostgreSQL \d+.*plain text$/m)
-  t.match(
-    stdout,
-    /^ok +log +0 entries FAILED and waiting for a retry, 0 given up \(`log --not-told`\), 0 rejected messages /m,
-  )
+  t.match(stdout, /^ok +database +PostgreSQL \d+/m)
+  t.match(stdout, /^ok +log +0 .*, 0 .*, 0 /m)
 })
 
 t.test('unintentionally open routes are a warning, an unusable key set is a fault', async (t) => {
   t.match((await doctor({ HOST: '0.0.0.0' })).find('identity provider'), {
     status: 'warning',
-    detail: /^HOST lets other machines in, and all routes are open: /,
+    detail: /^HOST /,
     remedy: /^set IDP_JWKS_URI/,
   })
 
@@ -111,8 +108,8 @@ t.test('unintentionally open routes are a warning, an unusable key set is a faul
   idp.be((_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA"}]}'))
   t.match((await doctor({ IDP_JWKS_URI: idp.keySetUrl })).find('identity provider'), {
     status: 'failed',
-    detail: 'none of 1 key is fit for signatures',
-    remedy: /publish a key for signatures/,
+    detail: /1 key/,
+    remedy: /src\/service\/http\/README\.md/,
   })
 })
 
@@ -190,17 +187,16 @@ t.test('the collector and the clocks are asked', async (t) => {
 
 t.test('doctor warns, once a party has a contact, if responses do not name their party', async (t) => {
   const found = async () => (await doctor({})).find('policy administration')
-  t.match(await found(), { status: 'ok', detail: /whether it names the party will show/ })
+  t.match(await found(), { status: 'ok', detail: /first contact/ })
   await world.serve()
   await world.publish([anEvent({ partyLocator: 'party-1' })])
   await world.caughtUp()
   t.match(await found(), {
     status: 'warning',
-    detail: /without naming the party/,
-    remedy: /ask its owners.*POLICY_ADMIN_ECHO/,
+    remedy: /POLICY_ADMIN_ECHO/,
   })
   world.policyAdministration.nameParties()
-  t.match(await found(), { status: 'ok', detail: /names the party: each response is checked/, remedy: null })
+  t.match(await found(), { status: 'ok', detail: /and names the party/, remedy: null })
 })
 
 t.test('each fault is reported with its remedy, and the other checks continue', async (t) => {
@@ -216,10 +212,10 @@ t.test('each fault is reported with its remedy, and the other checks continue', 
         IDP_JWKS_URI: 'http://127.0.0.1:1/keys',
       },
       {
-        broker: [/ECONNREFUSED/, /check MQ_BROKERS/],
-        database: [/ECONNREFUSED/, /host and port in DATABASE_URL/],
-        'policy administration': [/ECONNREFUSED/, /check POLICY_ADMIN_URL/],
-        'identity provider': [/ECONNREFUSED/, /check the host and port of IDP_JWKS_URI/],
+        broker: [/ECONNREFUSED/, /MQ_BROKERS/],
+        database: [/ECONNREFUSED/, /DATABASE_URL/],
+        'policy administration': [/ECONNREFUSED/, /POLICY_ADMIN_URL/],
+        'identity provider': [/ECONNREFUSED/, /IDP_JWKS_URI/],
       },
       {
         configuration: 'warning',
@@ -228,7 +224,7 @@ t.test('each fault is reported with its remedy, and the other checks continue', 
     ],
     [
       { MQ_TOPICS: 'no-such-topic', DATABASE_URL: empty.url },
-      { topics: [/no-such-topic/, /create them/], schema: [/lacks 0001/, /`migrate`/] },
+      { topics: [/no-such-topic/, /MQ_TOPICS/], schema: [/lacks 0001/, /`migrate`/] },
       are('skipped', 'envelope map', 'partitions', 'log'),
     ],
     [

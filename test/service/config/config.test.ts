@@ -24,7 +24,8 @@ function faultsOf(env: Record<string, string | undefined>): string {
 }
 
 t.test('with only the required variables, all defaults are those of the specification', async (t) => {
-  t.same(loadConfig(REQUIRED), {
+  const config = loadConfig(REQUIRED)
+  t.match(config, {
     database: { url: REQUIRED.DATABASE_URL, poolMax: 10, httpPoolMax: 4 },
     broker: {
       connection: { brokers: ['kafka-1:9092', 'kafka-2:9092'], ssl: null, sasl: null },
@@ -58,8 +59,8 @@ t.test('with only the required variables, all defaults are those of the specific
     traceUrl: null,
     batchMax: 1_000,
     shutdownGraceMs: 20_000,
-    warnings: [],
   })
+  t.same(config.warnings, [])
 })
 
 t.test('migrate requires only the database', async (t) => {
@@ -78,24 +79,15 @@ t.test('the account that a merge names is not recorded', async (t) => {
 })
 
 t.test('all faults are reported at once, with name, reason and a valid example', async (t) => {
-  const message = faultsOf({
-    PORT: '70000',
-    MQ_TOPICS: 'claims,claims',
-    RETRY_MAX_AGE: '1 day',
-    LOG_LEVEL: 'loud',
-  })
-  for (const line of [
-    /^ {2}DATABASE_URL is required; for example DATABASE_URL=postgres:/m,
-    /^ {2}MQ_BROKERS is required; for example MQ_BROKERS=kafka-1:9092/m,
-    /^ {2}POLICY_ADMIN_URL is required; for example/m,
-    /^ {2}PORT must be a whole number from 0 to 65535, not "70000"; for example PORT=4006/m,
-    /^ {2}MQ_TOPICS must be .*, not "claims,claims"; for example/m,
-    /^ {2}RETRY_MAX_AGE must be a duration .*, not "1 day"; for example RETRY_MAX_AGE=24h/m,
-    /^ {2}LOG_LEVEL must be one of .*, not "loud"; for example/m,
-  ]) {
-    t.match(message, line)
+  const faulty = { PORT: '70000', MQ_TOPICS: 'claims,claims', RETRY_MAX_AGE: '1 day', LOG_LEVEL: 'loud' }
+  const [, ...lines] = faultsOf(faulty).split('\n')
+  t.equal(lines.length, 7)
+  const lineOf = (name: string) => lines.find((line) => line.startsWith(`  ${name} `))
+  for (const name of Object.keys(REQUIRED)) t.match(lineOf(name), `${name}=`, 'an example')
+  for (const [name, value] of Object.entries(faulty)) {
+    t.match(lineOf(name), JSON.stringify(value), 'what was found')
+    t.match(lineOf(name), `${name}=`, 'an example')
   }
-  t.equal(message.split('\n').length, 8)
 })
 
 /** Each line a value, the only fault of a configuration. */
@@ -222,23 +214,18 @@ t.test('a parameter that means encryption elsewhere is refused, with what to wri
     'requiressl=1',
   ]) {
     const message = faultsOf({ ...REQUIRED, DATABASE_URL: `postgres://db/x?${parameter}` })
-    t.match(
-      message,
-      `the parameter "${parameter.split('=')[0]}", which is not supported: write sslmode=verify-full`,
-    )
+    t.match(message, `"${parameter.split('=')[0]}"`)
+    t.match(message, 'sslmode=verify-full')
   }
   const misspelt = faultsOf({ ...REQUIRED, DATABASE_URL: 'postgres://db/x?sslrotcert=/ca.pem' })
-  t.match(misspelt, 'the parameter "sslrotcert", which is not supported: did you mean sslrootcert?')
+  t.match(misspelt, /"sslrotcert".*sslrootcert/)
 })
 
 t.test('an unreadable file in a database URL is named, and nothing else of the URL', async (t) => {
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
     const url = `postgres://user:hunter2@db/x?sslmode=verify-full&${name}=/no/such/file`
     const message = faultsOf({ ...REQUIRED, DATABASE_URL: url })
-    t.match(
-      message,
-      `DATABASE_URL must be a URL whose ${name} is a readable file, not "/no/such/file"; for example`,
-    )
+    t.match(message, new RegExp(`DATABASE_URL .*${name} .*"/no/such/file"`))
     t.notMatch(message, 'hunter2')
   }
 })

@@ -9,8 +9,9 @@ import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import type { Backlog } from '../../../src/service/model/backlog.ts'
 import { createLog } from '../../../src/service/telemetry/log.ts'
 import { createMetrics } from '../../../src/service/telemetry/registry.ts'
-import { ADDRESS_PLACES, aFound, aMessage, committedAt } from '../build.ts'
+import { aFound, aMessage, committedAt } from '../build.ts'
 import { anAttempt } from '../decide/attempt/build.ts'
+import { someMetricsNeeds } from './build.ts'
 import { readExposition } from './exposition.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
 
@@ -32,23 +33,14 @@ function theMetrics(heldTopics = async () => ['claims']) {
   let backlog = BACKLOG
   const blocked = [{ topic: 'claims', partition: 3, reason: 'locked' as const }]
   const metrics = createMetrics({
-    version: '1.2.3',
-    ruleTableRevision: 'abc',
-    envelopeMapRevision: 'map',
-    groupId: 'ours',
+    ...someMetricsNeeds(),
     topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
-    eventTypes: new Set(['claim.paid', 'claim.rejected']),
-    isInOtherCase: (eventType) => eventType === 'Claim.Paid',
-    givesReason: (eventType) => eventType === 'claim.rejected',
-    addressPlaces: ADDRESS_PLACES,
-    attemptCountMax: 3,
     backlog: async () => backlog,
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
     // Until the first scrape.
     blocked: () => blocked.splice(0),
     clockAheadMs: () => -1_500,
-    notices: () => [],
     foreign: () => [{ id: 'other' }],
     isPolicyAdministrationDown: () => true,
     heldTopics,

@@ -9,8 +9,9 @@ import type { Backlog } from '../../../src/service/model/backlog.ts'
 import { createLog } from '../../../src/service/telemetry/log.ts'
 import { createMetrics } from '../../../src/service/telemetry/registry.ts'
 import { createRandom, type Random } from '../../stack/random.ts'
-import { ADDRESS_PLACES, aMessage, anAnswered, committedAt } from '../build.ts'
+import { aMessage, anAnswered, committedAt } from '../build.ts'
 import { anAttempt, NOT_FOUND } from '../decide/attempt/build.ts'
+import { someMetricsNeeds } from './build.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
 
 const ALERTS = fileURLToPath(new URL('../../../src/service/telemetry/alerts.yaml', import.meta.url))
@@ -79,25 +80,11 @@ function anEvent(topic: string, random: Random, partyLocator: string, contact: C
 function startReplica({ release }: Pod) {
   let backlog: Backlog | null = null
   const metrics = createMetrics({
-    version: '1.0.0',
+    ...someMetricsNeeds(),
     ruleTableRevision: release,
-    envelopeMapRevision: 'map',
-    groupId: 'ours',
     topics: Object.keys(TOPICS),
     rules: [{ id: 'email', outcome: 'SEND' }],
-    eventTypes: new Set(['claim.paid', 'claim.rejected']),
-    isInOtherCase: (eventType) => eventType === 'Claim.Paid',
-    givesReason: (eventType) => eventType === 'claim.rejected',
-    addressPlaces: ADDRESS_PLACES,
-    attemptCountMax: 3,
     backlog: async () => backlog as Backlog,
-    connections: () => [],
-    blocked: () => [],
-    clockAheadMs: () => 0,
-    notices: () => [],
-    foreign: () => [],
-    isPolicyAdministrationDown: () => false,
-    heldTopics: async () => [],
   })
   const log = createLog('info', { write: () => {} })
   return {

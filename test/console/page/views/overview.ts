@@ -101,9 +101,7 @@ test('an operator holds all messages, or those of a topic, and resumes from any 
   await dialog.getByText(/^No message about events of claims is sent/).waitFor()
   await dialog.getByLabel(/^Reason/).fill('a wrong text')
   await dialog.getByRole('button', { name: 'Hold messages about claims', exact: true }).click()
-  await dialog
-    .getByText('In force: hold of claims. Nothing is sent, not even after a restart.')
-    .waitFor()
+  await dialog.getByText('In force: hold of claims. Nothing is sent, not even after a restart.').waitFor()
   await dialog.getByRole('button', { name: 'Close' }).click()
   t.match(added, [{ wanted: { kind: 'hold', topics: ['claims'] }, because: 'a wrong text' }])
   isHeld = true
