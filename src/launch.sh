@@ -13,7 +13,7 @@ esac
 # Half of these threads may look up names (libuv): twelve names that no server answers leave the next one waiting, not two.
 export UV_THREADPOOL_SIZE="${UV_THREADPOOL_SIZE:-24}"
 
-# What NODE_OPTIONS says comes later and wins. Without --heap-growing-percent V8 collects only after 200 MB of garbage, with
+# NODE_OPTIONS comes later and wins. Without --heap-growing-percent V8 collects only after 200 MB of garbage, with
 # --max-old-space-size alone all the time; 1 GB leaves room for 16 MB of JSON, and each arena of malloc would add 8 MB.
 if [ "${1:-serve}" = serve ]; then
   export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}"

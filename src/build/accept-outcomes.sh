@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the workflow "accept rules" does, with the right to write: PR=<number> bash src/build/accept-outcomes.sh
+# The writing part of the workflow "accept rules": PR=<number> bash src/build/accept-outcomes.sh
 # It runs on the default branch, takes one file that the unprivileged checks of the pull request made, and commits it onto the
 # branch by git objects alone: nothing of the branch is checked out or run.
 set -euo pipefail

@@ -41,15 +41,15 @@ export function findShorter({ rules, answers }: Enumeration): Shorter[] {
     text: `without rule "${id}" every decision would be the same, by rules below it`,
     edit: null,
   }))
-  const told = new Set(deletable)
+  const hinted = new Set(deletable)
   const merges: Shorter[] = []
   for (const [index, rule] of rules.entries()) {
-    if (told.has(rule)) continue
+    if (hinted.has(rule)) continue
     for (const other of rules.slice(index + 1)) {
-      const merge = told.has(other) ? null : findMerge(rule, other, rules.length, cases)
+      const merge = hinted.has(other) ? null : findMerge(rule, other, rules.length, cases)
       if (merge === null) continue
       merges.push(merge)
-      told.add(rule).add(other)
+      hinted.add(rule).add(other)
       break
     }
   }

@@ -64,7 +64,7 @@ export function findShortReach(
     const isLost = (answer: FirstMatch) =>
       answer.rule !== null &&
       findWrong(rule, answer) === null &&
-      !isToldAlike(decideByRule(answer.rule, answer.situation), decideByRule(rule, answer.situation))
+      !isSameForMember(decideByRule(answer.rule, answer.situation), decideByRule(rule, answer.situation))
     if (taken.length === described.length || !taken.some(isLost)) return []
     const takers = [...Map.groupBy(taken, (answer) => answer.rule)].flatMap(([taker, some]) =>
       taker === null ? [] : [[taker.id, some.length] as const],
@@ -77,7 +77,7 @@ export function findShortReach(
 }
 
 /** True if a member notices no difference: the reasons of messages that are not sent may differ. */
-function isToldAlike(one: RuleResult, other: RuleResult): boolean {
+function isSameForMember(one: RuleResult, other: RuleResult): boolean {
   return one.outcome === other.outcome && (one.outcome !== 'SEND' || one.channel === other.channel)
 }
 

@@ -51,8 +51,8 @@ export function summaryToMarkdown({
   const parts = [
     cautionToMarkdown(rows.filter(isPlace), [ENVELOPE_RISKS]),
     promisesToMarkdown(rows.filter(isWeaker), nowPossible),
-    said(reviews, 'faults', 'fault'),
-    said(reviews, 'warnings', 'warning'),
+    formatRemarks(reviews, 'faults', 'fault'),
+    formatRemarks(reviews, 'warnings', 'warning'),
     missing.length === 0 ? '' : `The faults hide ${missing.join(' and ')}. Correct them first.\n`,
     traffic === null ? '' : trafficToMarkdown(traffic),
     diff === null ? '' : diffToMarkdown(diff),
@@ -67,7 +67,7 @@ export function summaryToMarkdown({
 /** Warnings beyond this number are folded away: each row of a large table may have one. */
 const SHOWN_WARNINGS_MAX = 8
 
-function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular: string): string {
+function formatRemarks(reviews: readonly Review[], what: 'faults' | 'warnings', singular: string): string {
   const items = reviews.flatMap((review) =>
     review[what].map(({ lines = [], ...fault }) =>
       [
@@ -165,7 +165,7 @@ function formatGroup({ sentence, situations }: ChangeGroup, folded: boolean): st
 const SHOWN_TEXT_COUNT_MAX = 3
 const NAME_COUNT_MAX = 5
 
-/** @internal The changed texts for a pull request; empty if none changed. What differs in few texts comes first, the wholes last. */
+/** @internal The changed texts for a pull request; empty if none changed. Short differences come first, full texts last. */
 export function previewChangesToMarkdown(changes: readonly PreviewChange[]): string {
   if (changes.length === 0) return ''
   const [changed, others] = [changes.filter(isChanged), changes.filter((change) => !isChanged(change))]

@@ -109,9 +109,13 @@ export function summariseChange(
       { file: 'rules/dispatch.csv', ...table },
       { file: 'rules/promises.csv', ...promises },
       ...[...faults, ...warnings].map((one) => {
-        const said = [wholeFault(one.line === null ? one.text : `line ${one.line}: ${one.text}`)]
+        const remarks = [wholeFault(one.line === null ? one.text : `line ${one.line}: ${one.text}`)]
         const isFault = faults.includes(one)
-        return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
+        return {
+          file: `templates/${one.file}`,
+          faults: isFault ? remarks : [],
+          warnings: isFault ? [] : remarks,
+        }
       }),
       { file: 'rules/outcomes.txt', faults: conflictsIn(outcomes), warnings: [] },
       { file: 'rules/traffic.csv', faults: weighed.faults, warnings: [] },

@@ -79,14 +79,14 @@ export function weighChange(
 ): TrafficEffect {
   const changes = new Map<string, WeighedChange>()
   const used = new Set<string>()
-  const told = new Map<string, Map<string, number>>()
+  const remaining = new Map<string, Map<string, number>>()
   for (const { facts, count } of traffic.groups) {
     const results = { before: before.decide(facts), after: after.decide(facts) }
     used.add(results.after.ruleId)
     if (results.after.outcome === 'SEND') {
-      const channels = told.get(facts.eventType) ?? new Map<string, number>()
+      const channels = remaining.get(facts.eventType) ?? new Map<string, number>()
       channels.set(results.after.channel, (channels.get(results.after.channel) ?? 0) + count)
-      told.set(facts.eventType, channels)
+      remaining.set(facts.eventType, channels)
     }
     if (decidedAlike(results.before, results.after)) continue
     // One sentence for all, since members who are not told may prefer different channels.
@@ -105,7 +105,7 @@ export function weighChange(
     summary: summariseTraffic(traffic, ordered, listUnseen(traffic, diff)),
     changes: ordered.map((change) => describeWeighedChange(change, promises)),
     notes: [
-      ...describeTold(ordered, told, traffic),
+      ...describeRemaining(ordered, remaining, traffic),
       ...describeReaches(before, after, traffic),
       ...describeUnused(after, used, traffic),
       ...describeUnknown(traffic, diff, wallMs),
@@ -123,24 +123,26 @@ function summariseTraffic(
     kind,
     count: sum(changes.filter((change) => classifyChange(change) === kind)),
   }))
-  const told = kinds.filter(({ count }) => count > 0).map(({ kind, count }) => `${inDigits(count)} ${kind}`)
+  const effects = kinds
+    .filter(({ count }) => count > 0)
+    .map(({ kind, count }) => `${inDigits(count)} ${kind}`)
   const all = `Of about ${inDigits(countAll(traffic))} events in ${counted(daysOf(traffic), 'day')}`
-  if (told.length === 0) {
+  if (effects.length === 0) {
     const unless = unlessInRest(traffic)
     return unseen.length === 0
       ? `${all}, none changes${unless}`
       : `${all}, none was of ${unseen.join(', ')}${unless}, and no other changes`
   }
-  return `${all}, ${inDigits(sum(changes))} change: ${told.join(', ')}`
+  return `${all}, ${inDigits(sum(changes))} change: ${effects.join(', ')}`
 }
 
 /**
  * Sentences about the messages that remain for types that lose messages or change channel: a rule that mutes or redirects a type
  * may miss members with another preferred channel or without such an address.
  */
-function describeTold(
+function describeRemaining(
   changes: readonly WeighedChange[],
-  told: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  remaining: ReadonlyMap<string, ReadonlyMap<string, number>>,
   traffic: Traffic,
 ): string[] {
   const meant = changes.filter((change) => TAKEN_KINDS.includes(classifyChange(change)))
@@ -148,7 +150,7 @@ function describeTold(
   if (types.size === 0) return []
   const byChannel = new Map<string, number>()
   for (const type of types)
-    for (const [channel, count] of told.get(type) ?? [])
+    for (const [channel, count] of remaining.get(type) ?? [])
       byChannel.set(channel, (byChannel.get(channel) ?? 0) + count)
   const counts = [...byChannel].map(([channel, count]) => `${inDigits(count)} by ${nameOfChannel(channel)}`)
   const what = types.size > SHOWN_TYPES_MAX ? `these ${types.size} types` : [...types].join(', ')

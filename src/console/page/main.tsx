@@ -86,7 +86,7 @@ function App({ settings, problem }: { settings: SignIn | null; problem: string |
   const here = useMemo(() => ({ visit, refused: ({ message }: RequestError) => forget(message) }), [visit])
   const [first = ''] = path
   const View = (Object.hasOwn(VIEWS, first) && VIEWS[first]) || NotFound
-  // The lists of the log share a path; their query tells them apart.
+  // The lists of the log share a path and differ in their query.
   const current = first === 'log' && query.notTold !== undefined ? NOT_TOLD : `#/${first}`
   return (
     <Visit.Provider value={here}>

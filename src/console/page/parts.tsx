@@ -30,7 +30,7 @@ export function Time({ iso, words = localTime }: { iso: string; words?: (iso: st
 const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)/
 
 /** A sentence of the service, with its times in the viewer's time zone. */
-export function Told({ sentence }: { sentence: string }) {
+export function ServiceText({ sentence }: { sentence: string }) {
   return (
     <bdi>
       {sentence.split(INSTANT).map((part, index) => (index % 2 === 1 ? <Time iso={part} /> : visible(part)))}
@@ -245,18 +245,18 @@ export function Facts({ facts }: { facts: Readonly<Record<string, string | numbe
 
 /** Copies a text. */
 export function Copy({ text, label }: { text: string; label: string }) {
-  const [said, setSaid] = useState('')
+  const [status, setStatus] = useState('')
   const copy = () =>
     navigator.clipboard.writeText(text).then(
-      () => setSaid('copied'),
-      () => setSaid('the browser did not allow copying: select the text'),
+      () => setStatus('copied'),
+      () => setStatus('the browser did not allow copying: select the text'),
     )
   return (
     <>
       <Button class="outline small" title={text} onClick={copy}>
         {label}
       </Button>{' '}
-      <span role="status">{said}</span>
+      <span role="status">{status}</span>
     </>
   )
 }

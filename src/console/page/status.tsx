@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { ServiceStatus } from '../../service/model/service-status.ts'
 import { Ask, Resume, useRefusal } from './ask.tsx'
-import { Tag, Told } from './parts.tsx'
+import { ServiceText, Tag } from './parts.tsx'
 import { buildHref } from './route.ts'
 import { capital, counted, localTime, sentence, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
@@ -166,8 +166,8 @@ export function Status({ loaded: { data, problem } }: { loaded: Loaded<ServiceSt
           </Banner>
         ))}
         {data?.notices.map(({ subject, text, remedy, entries }) => (
-          <Banner key={subject} fact={<Told sentence={capital(text)} />}>
-            <Told sentence={sentence(capital(remedy)).replaceAll('`', '')} />{' '}
+          <Banner key={subject} fact={<ServiceText sentence={capital(text)} />}>
+            <ServiceText sentence={sentence(capital(remedy)).replaceAll('`', '')} />{' '}
             {entries && <a href={buildHref(['log'], entries)}>Who got them</a>}
           </Banner>
         ))}

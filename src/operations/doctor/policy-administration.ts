@@ -166,7 +166,7 @@ async function partiesToAsk(
       }),
     )
   const samples = inTime(readMaps().then((maps) => readSamples(config, maps)))
-  const [told, logged, read] = await Promise.all([
+  const [notified, logged, read] = await Promise.all([
     list({ status: 'SENT' }, 1),
     list({}, PARTY_COUNT),
     samples,
@@ -175,7 +175,7 @@ async function partiesToAsk(
     read.map(({ topic, events }) => [topic, distinctParties(events).slice(-PARTY_COUNT)] as const),
   )
   const named = [...byTopic.values()].flat()
-  return { known: [...new Set([...told, ...(named.length > 0 ? named : logged)])], byTopic }
+  return { known: [...new Set([...notified, ...(named.length > 0 ? named : logged)])], byTopic }
 }
 
 /** Empty after a timeout or a failure. */

@@ -209,7 +209,7 @@ function buildPolicyAdministration(value: Pick<Values, PolicyAdministration | (t
     /** May end in a path, and has no trailing slash. */
     baseUrl: value.POLICY_ADMIN_URL,
     connectionCountMax: value.POLICY_ADMIN_CONNECTIONS,
-    /** True if look-ups may go through a proxy: NO_PROXY says whether they do. */
+    /** True if look-ups may go through a proxy, subject to NO_PROXY. */
     isProxied:
       (value.POLICY_ADMIN_URL.startsWith('https:') && value.HTTPS_PROXY !== undefined) ||
       value.HTTP_PROXY !== undefined,

@@ -55,7 +55,7 @@ export class Turns {
     this.#slowCountMax = Math.max(1, Math.floor(options.connectionCountMax / 4))
   }
 
-  /** Adds the contacts of the waiting parties, of which the last one is next, to the others. */
+  /** Adds the contacts of the waiting parties, the last of which is next, to the others. */
   add(contacts: Map<string, Contact>, waiting: string[], asksHung: boolean): Promise<Map<string, Contact>> {
     const resolvers = Promise.withResolvers<Map<string, Contact>>()
     const askUntilMs = performance.now() + this.#deadlineMs * (asksHung ? 2 : 0.5)

@@ -76,7 +76,7 @@ export const serviceStatus = z.object({
   topics: z.array(z.string()).readonly().optional(),
   /** Faults around the process, which stop nothing. */
   notices: z.array(notice).readonly(),
-  /** Of all replicas. */
+  /** Blocked partitions of all replicas. */
   blocked: z.array(
     blockedPartition.extend({
       /** Messages that wait; null while unknown. */

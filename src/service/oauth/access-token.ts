@@ -11,7 +11,7 @@ import { printable } from '../text/sanitize.ts'
 import { cached, resolveSecret } from './file-secret.ts'
 
 const TIMEOUT_MS = 5_000
-/** Used if a token endpoint does not say how long a token is valid. */
+/** Used if a token endpoint does not state how long a token is valid. */
 const UNKNOWN_VALIDITY_S = 60
 /** Time before the end of a token's validity at which the next one is requested. */
 const RENEWAL_MS = 30_000

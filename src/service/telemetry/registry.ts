@@ -44,7 +44,7 @@ export function createMetrics(needs: MetricsNeeds) {
       needs.addressPlaces,
       needs.attemptCountMax,
     ),
-    /** Logs what was counted since the last call, see `createMinutely`. */
+    /** Logs the counts since the last call, see `createMinutely`. */
     logMinute: minutely.log,
     /** Present faults of the data. */
     dataFaults: minutely.notices,

@@ -19,8 +19,8 @@ export function csvList<Column extends string>(columns: readonly Column[]) {
 }
 
 /**
- * @internal One line of a CSV file (RFC 4180), with its line end. Null is an empty cell. An apostrophe before what looks like a formula
- * tells spreadsheet programs that it is text.
+ * @internal One line of a CSV file (RFC 4180), with its line end. Null is an empty cell. An apostrophe before a possible formula
+ * marks it as text for spreadsheet programs.
  */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cell).join(',')}\r\n`

@@ -7,7 +7,7 @@ import type { PreferenceHistory } from '../../../service/decide/party/preference
 import type { ExplainedLogEntry } from '../../../service/model/log/log-entry.ts'
 import { describeStatus, nameOfAttempt } from '../../../service/model/log/status.ts'
 import { Ask, usePreview, useRefusal } from '../ask.tsx'
-import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
+import { Badge, Card, Details, Facts, ServiceText, State, Time, Title, Value } from '../parts.tsx'
 import { buildHref, type Route } from '../route.ts'
 import { inWords, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
@@ -52,10 +52,10 @@ function NextStep({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () =>
   const mayAsk = useRefusal() === null && isFinal
   const wanted = { kind: 'retry', locators: [locator] }
   const [group] = usePreview(mayAsk ? wanted : null).data?.groups ?? []
-  const told = group?.isUnchanged ? `Nothing. Trying again would not help: ${group.reason}.` : story.next
+  const nextStep = group?.isUnchanged ? `Nothing. Trying again would not help: ${group.reason}.` : story.next
   const next = (
     <p>
-      <strong>Next:</strong> <Told sentence={told} />
+      <strong>Next:</strong> <ServiceText sentence={nextStep} />
     </p>
   )
   if (group === undefined) return next
@@ -88,12 +88,12 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
       >
         <p>
           <strong>
-            <Told sentence={story.what} />
+            <ServiceText sentence={story.what} />
           </strong>
         </p>
         {story.because !== null && (
           <p>
-            <Told sentence={story.because} />
+            <ServiceText sentence={story.because} />
           </p>
         )}
         {status === 'SENT' && partyLocator !== null && (
@@ -136,7 +136,7 @@ function Entry({ entry, onAsked }: { entry: ExplainedLogEntry; onAsked: () => vo
               <li key={`${at} ${words}`}>
                 <Time iso={at} />
                 {until !== null && ' – '}
-                {until !== null && <Time iso={until} />} <Told sentence={words} />
+                {until !== null && <Time iso={until} />} <ServiceText sentence={words} />
               </li>
             ))}
           </ol>
@@ -169,7 +169,7 @@ function OptedOutSince({ partyLocator, eventType }: { partyLocator: string; even
   return (
     <p>
       The member is opted out of such messages{' '}
-      <Told sentence={describeOptOut(data?.changes ?? [], eventType)} />.
+      <ServiceText sentence={describeOptOut(data?.changes ?? [], eventType)} />.
     </p>
   )
 }
@@ -200,7 +200,7 @@ function Decision({ decision, index }: { decision: ExplainedDecision; index: num
         {inWords(nameOfAttempt(index))}, <Time iso={decision.decidedAt} />
       </h3>
       <p>
-        <Told sentence={decision.why} />
+        <ServiceText sentence={decision.why} />
       </p>
       <Facts
         facts={{

@@ -5,7 +5,7 @@ import type { ListedLogEntry } from '../../../service/model/log/log-entry.ts'
 import type { Page } from '../../../service/model/log/log-page.ts'
 import { countEntries, Download, type Remark } from '../download.tsx'
 import { List, pickValues, type Row, SearchFor, timeCell, windowStart } from '../list.tsx'
-import { Facts, State, Title, Told, Value } from '../parts.tsx'
+import { Facts, ServiceText, State, Title, Value } from '../parts.tsx'
 import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'
@@ -161,7 +161,7 @@ function Preferences({ history }: { history: PreferenceHistory }) {
                 <ul class="unstyled">
                   {preferences.optedOutEvents.map((eventType) => (
                     <li key={eventType}>
-                      <Value text={eventType} /> <Told sentence={describeOptOut(changes, eventType)} />
+                      <Value text={eventType} /> <ServiceText sentence={describeOptOut(changes, eventType)} />
                     </li>
                   ))}
                 </ul>

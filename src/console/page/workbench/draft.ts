@@ -122,9 +122,9 @@ export type Bench = ReturnType<typeof useDraft>
  * loses it. Typing into one cell or text is undone in one step.
  */
 export function useDraft(start: WorkbenchStart) {
-  const said = JSON.stringify(start)
-  const inForce = useMemo(() => buildDraft(JSON.parse(said)), [said])
-  const columns = useMemo(() => readColumns(JSON.parse(said)), [said])
+  const serialized = JSON.stringify(start)
+  const inForce = useMemo(() => buildDraft(JSON.parse(serialized)), [serialized])
+  const columns = useMemo(() => readColumns(JSON.parse(serialized)), [serialized])
   const [{ draft, base }, setKept] = useState<Kept>(
     () => JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? { draft: inForce, base: inForce },
   )

@@ -260,7 +260,7 @@ interface RuleCellProps extends Pick<CellProps, 'column' | 'text' | 'onText'> {
 /** A cell with its faults and remarks below it. */
 function RuleCell({ id, ruleName, isChanged, faults, remarks, onKeyDown, ...cell }: RuleCellProps) {
   const { column, text } = cell
-  const said = [...faults, ...remarks].map((fault) => describeFault({ ...fault, row: null, column: null }))
+  const notes = [...faults, ...remarks].map((fault) => describeFault({ ...fault, row: null, column: null }))
   return (
     <td
       class={[isChanged && 'is-changed', remarks.length > 0 && 'is-doubtful'].filter(Boolean).join(' ')}
@@ -271,17 +271,17 @@ function RuleCell({ id, ruleName, isChanged, faults, remarks, onKeyDown, ...cell
         {...cell}
         common={{
           id,
-          title: [text, ...said].filter(Boolean).join('\n'),
+          title: [text, ...notes].filter(Boolean).join('\n'),
           'aria-label': `${column}, ${ruleName}`,
           'aria-invalid': faults.length > 0,
-          'aria-describedby': said.length > 0 ? `${id}-said` : undefined,
+          'aria-describedby': notes.length > 0 ? `${id}-notes` : undefined,
           onKeyDown,
-          onFocus: () => document.getElementById(`${id}-said`)?.scrollIntoView({ block: 'nearest' }),
+          onFocus: () => document.getElementById(`${id}-notes`)?.scrollIntoView({ block: 'nearest' }),
         }}
       />
-      {said.length > 0 && (
-        <div id={`${id}-said`} class={faults.length > 0 ? 'notice notice-bad' : 'notice'}>
-          {said.map(visible).join('\n')}
+      {notes.length > 0 && (
+        <div id={`${id}-notes`} class={faults.length > 0 ? 'notice notice-bad' : 'notice'}>
+          {notes.map(visible).join('\n')}
         </div>
       )}
     </td>

@@ -32,7 +32,7 @@ export function TextsEditor(props: TextsEditorProps) {
   const first = names.find(isFaulty) ?? names.find((name) => templates[name] !== inForce[name]) ?? names[0]
   const name = chosen !== null && chosen in templates ? chosen : (first ?? GENERIC)
   const was = inForce[name]
-  const told = (faults: typeof report.faults) =>
+  const describeRemarks = (faults: typeof report.faults) =>
     faults
       .filter(({ file }) => file === name)
       .map(({ line, text }) => (line === null ? `The file name ${text}` : `Line ${line}: ${text}`))
@@ -106,8 +106,8 @@ export function TextsEditor(props: TextsEditorProps) {
             />
           </label>
           <div aria-live="polite">
-            <Notice lines={told(report.faults)} isBad />
-            <Notice lines={told(report.warnings)} />
+            <Notice lines={describeRemarks(report.faults)} isBad />
+            <Notice lines={describeRemarks(report.warnings)} />
           </div>
           <p class="text-light">
             <code>{'{{locator}}'}</code> is the claim, policy or bill; <code>{'{{reason}}'}</code> the reason;{' '}

@@ -8,7 +8,7 @@ export const RECORDED = 'recorded:'
 export interface OutgoingMessage {
   readonly locator: string
   readonly channel: Channel
-  /** `eventId/number`, by which a transport recognises a message that it already has. */
+  /** `eventId/number`, with which a transport recognises duplicates. */
   readonly idempotencyKey: string
   readonly to: string | null
   readonly subject: string

@@ -41,8 +41,8 @@ export interface InsertResult {
 export interface Transaction {
   /**
    * Locks the checkpoints of partitions, and reads preferences as `readPreferences` after it. Waits for a single checkpoint, and
-   * returns -1 if it has no row. Of several, leaves out those without a row, and those that another transaction locks. From then on, a
-   * new hold waits for the end of the transaction.
+   * returns -1 if it has no row. With several, omits those without a row or locked by another transaction. From then on, a new hold
+   * waits for the end of the transaction.
    */
   lockCheckpoints(
     partitions: readonly TopicPartition[],

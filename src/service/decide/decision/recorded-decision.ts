@@ -52,7 +52,7 @@ export const followedChange = z.object({
   changedBy: z.string().nullable(),
   /** Start of the party's unbroken opt-out of the event's type; null if it was not opted out. */
   optedOutAt: z.string().nullable(),
-  /** When the party last withdrew its opt-out of the event's type; null if it never did, or opted out again. */
+  /** Time of the party's last withdrawn opt-out of the event's type; null without one, or if it opted out again. */
   withdrawnAt: z.string().nullable().optional(),
 })
 export type FollowedChange = Readonly<z.infer<typeof followedChange>>

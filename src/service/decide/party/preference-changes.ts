@@ -23,7 +23,7 @@ export function describePreferenceChange({
   const out = is.filter((type) => !coversEventType(was, type))
   const back = was.filter((type) => !coversEventType(is, type))
   const prefers = `prefers ${nameOfChannel(after.preferredChannel)}`
-  const said = [
+  const changes = [
     out.length > 0 && `opted out of ${out.join(', ')}`,
     back.length > 0 && `no longer opted out of ${back.join(', ')}`,
     after.preferredChannel !== before?.preferredChannel && prefers,
@@ -31,6 +31,6 @@ export function describePreferenceChange({
       (after.email !== before.email || after.phone !== before.phone) &&
       'addresses changed (not used for sending)',
   ].filter((words) => words !== false)
-  const words = said.length === 0 ? 'saved without a change' : said.join('; ')
+  const words = changes.length === 0 ? 'saved without a change' : changes.join('; ')
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${by}`
 }

@@ -54,21 +54,21 @@ export function foldSituations(rows: readonly Row[]) {
 }
 
 /**
- * Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers text message, no email on file, phone on
- * file". `told` has other words for some of them.
+ * Facts in words, as recorded: another version's too. Example: "party found, opted out, prefers text message, no email on file,
+ * phone on file". `ownWords` replaces some of the words.
  */
 export function describeSituation(
   { eventType: _, [INVALID_LOCATOR]: __, ...facts }: Readonly<Record<string, unknown>>,
-  told: { readonly [Key in FactKey]?: string } = {},
+  ownWords: { readonly [Key in FactKey]?: string } = {},
 ): string {
   const known = FACT_LIST.flatMap(([key, { column, values, knownFor, words }]) => {
     const value = facts[key] ?? null
-    // A party state that this version does not know says nothing about the other facts.
+    // An unknown party state decides nothing about the other facts.
     const isKnown =
       knownFor.some((party) => party === facts.party) || !PARTY_STATES.some((party) => party === facts.party)
     if (value === null || !isKnown) return []
     const usual = typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`
-    return [told[key] ?? usual]
+    return [ownWords[key] ?? usual]
   })
   const others = Object.entries(facts).filter(([key]) => !FACT_LIST.some(([own]) => own === key))
   return [...known, ...others.map(([key, value]) => `${key} ${cellText(value)}`)].join(', ')

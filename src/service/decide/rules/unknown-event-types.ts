@@ -28,7 +28,7 @@ export function findUnknownEventTypes(
     if (when.eventType === null) return []
     const { names, prefixes, exactly } = when.eventType
     const place = { row, column: 'event type' }
-    const tell = (value: string, choices: readonly string[], others: readonly string[]) => {
+    const report = (value: string, choices: readonly string[], others: readonly string[]) => {
       const family = families.find((one) => isSlip(value, one.slice(0, -2)))
       const near = exactly.includes(value) ? [] : nearestOnes(value, choices)
       const event = seenEventTypes === null ? '' : ', and no event of the last 30 days has it'
@@ -48,10 +48,10 @@ export function findUnknownEventTypes(
       return [{ isFault: false, fault: { ...place, text: text(meant) } }]
     }
     return [
-      ...names.filter((name) => !all.includes(name)).flatMap((name) => tell(name, all, trafficTypes)),
+      ...names.filter((name) => !all.includes(name)).flatMap((name) => report(name, all, trafficTypes)),
       ...prefixes
         .filter((prefix) => ![...all, ...trafficTypes].some((name) => name.startsWith(prefix)))
-        .flatMap((prefix) => tell(`${prefix}*`, families, [])),
+        .flatMap((prefix) => report(`${prefix}*`, families, [])),
     ]
   })
   return {

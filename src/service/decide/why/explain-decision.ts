@@ -32,7 +32,7 @@ export function explain(
   return { ...entry, story: tellStory({ ...entry, decisions, nextRetry }), decisions }
 }
 
-/** `rules`: those of the decision's revision, or why they are unknown. */
+/** `rules`: those of the decision's revision, or the reason why they are unknown. */
 function explainDecision(
   { envelopeMap, ...recorded }: RecordedDecision,
   rules: readonly PastRule[] | string,

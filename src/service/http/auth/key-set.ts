@@ -122,7 +122,7 @@ function loadedSet(keys: readonly SigningKey[]): LoadedSet {
       const cacheKey = (n: number) => getJwks.generateCacheKey(alg, key.kid as string, nameNth(n))
       let n = 0
       while (getJwks.cache.get(cacheKey(n))) n++
-      // The cache holds promises, whatever its types say.
+      // The cache holds promises, despite its types.
       getJwks.cache.set(cacheKey(n), Promise.resolve(key) as never)
     }
   }

@@ -16,8 +16,8 @@ export interface FoundKeys {
 const keySet = z.object({ keys: z.array(z.unknown()) })
 
 /**
- * The key set at `url`. Follows no redirect, which would let another host decide which keys are trusted. Rejects within 3 s; if
- * the response is not a key set, the error says why.
+ * The key set at `url`. Follows no redirect, which would let another host decide which keys are trusted. Rejects within 3 s; if the
+ * response is not a key set, the error has the reason.
  */
 export async function loadKeys(url: string, dispatcher: Dispatcher): Promise<FoundKeys> {
   const { statusCode, body } = await request(url, {

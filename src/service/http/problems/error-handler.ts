@@ -98,7 +98,7 @@ function listInputFaults({ validation = [], validationContext }: FastifyError): 
   return faults.slice(0, inBody ? BODY_FAULTS_MAX : FAULTS_MAX)
 }
 
-/** A fault as zod reports it; of a union, those of each alternative, of which the nearest has the fewest. */
+/** A fault as zod reports it. For a union, it has those of each alternative; the one with the fewest is nearest. */
 interface Issue {
   readonly path: readonly PropertyKey[]
   readonly message: string

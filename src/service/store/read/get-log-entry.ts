@@ -68,9 +68,9 @@ function nextRetry(limits: GivenUpLimits) {
   const interval = sql.fragment`${RETRY_INTERVAL_MS}::float8 * interval '1 millisecond'`
   const at = sql.fragment`coalesce(last_attempt_at, created_at) + ${interval}`
   // The reader never sees a time in the past.
-  const told = sql.fragment`greatest(${at}, now() + ${interval} / 2)`
+  const shownAt = sql.fragment`greatest(${at}, now() + ${interval} / 2)`
   return sql.fragment`CASE WHEN ${isToBeRetried(limits)} THEN json_build_object(
-      'at', ${isoTime(told)}, 'isOverdue', ${at} + ${interval} < now()
+      'at', ${isoTime(shownAt)}, 'isOverdue', ${at} + ${interval} < now()
     ) END`
 }
 

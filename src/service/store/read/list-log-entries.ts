@@ -66,7 +66,7 @@ export function logPageQuery(
     ORDER BY ${order}`
 }
 
-/** The last position that a page may look at; none if fewer entries are left. */
+/** The last position that a page may examine; none if fewer entries are left. */
 function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPosition | null) {
   const walks = planWalks(limits, filter)
   const [candidates, order, countMax] =

@@ -125,7 +125,7 @@ function messagesIn(ordered: FragmentSqlToken) {
   return sql.fragment`(SELECT * FROM notifications.rejected_message WHERE ${ordered} OFFSET 0)`
 }
 
-/** The messages of a request. Those given by id are processed whatever their last result; else the unsettled ones. */
+/** The messages of a request. Messages given by id, whatever their last result, or else the unsettled ones. */
 export function toRejectedFilter(target: RejectedTarget): RejectedFilter {
   if ('ids' in target) return { ...ALL_REJECTED, ids: target.ids.map(BigInt) }
   const { topic = null, code = null, since = null, before = null, upTo } = target.filter

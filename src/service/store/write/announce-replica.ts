@@ -16,16 +16,16 @@ export async function announceReplica(
   troubles: string | null,
 ): Promise<void> {
   const names = sql.array([...topics], 'text')
-  const said = sql.fragment`${troubles}::jsonb`
+  const troublesJson = sql.fragment`${troubles}::jsonb`
   await pool.query(sql.unsafe`
     WITH taken AS (
-      UPDATE notifications.replica SET id = ${id}, group_id = ${groupId}, topics = ${names}, seen_at = now(), database_oid = ${currentDatabase}, troubles = ${said}
+      UPDATE notifications.replica SET id = ${id}, group_id = ${groupId}, topics = ${names}, seen_at = now(), database_oid = ${currentDatabase}, troubles = ${troublesJson}
       WHERE id = (
         SELECT id FROM notifications.replica WHERE seen_at < now() - interval '1 day' LIMIT 1 FOR UPDATE SKIP LOCKED
       ) AND NOT EXISTS (SELECT FROM notifications.replica WHERE id = ${id})
       RETURNING id
     )
     INSERT INTO notifications.replica (id, group_id, topics, database_oid, troubles)
-    SELECT ${id}, ${groupId}, ${names}, ${currentDatabase}, ${said} WHERE NOT EXISTS (SELECT FROM taken)
+    SELECT ${id}, ${groupId}, ${names}, ${currentDatabase}, ${troublesJson} WHERE NOT EXISTS (SELECT FROM taken)
     ON CONFLICT (id) DO UPDATE SET seen_at = now(), troubles = excluded.troubles`)
 }
