@@ -37,7 +37,7 @@ export function createRemedies(
     const below = [...new Set(own.flatMap(({ next }) => next ?? []))].toSorted(
       (one, other) => one.row - other.row,
     )
-    for (const cells of choicesOf(own.flatMap(({ wrong }) => wrong?.cell ?? [])))
+    for (const cells of listChoices(own.flatMap(({ wrong }) => wrong?.cell ?? [])))
       for (const last of [null, ...below])
         if (isMended(own, hidden, cells, last)) return describeRemedy(rule, cells, last)
     return null
@@ -73,7 +73,7 @@ function isMended(
 }
 
 /** Every choice of these cells, smallest first. */
-function choicesOf(cells: readonly Cell[]): readonly (readonly Cell[])[] {
+function listChoices(cells: readonly Cell[]): readonly (readonly Cell[])[] {
   const choices: (readonly Cell[])[] = [[]]
   for (const cell of new Map(cells.map((one) => [one.words, one])).values())
     choices.push(...choices.map((choice) => [...choice, cell]))

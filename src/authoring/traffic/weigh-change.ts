@@ -126,7 +126,7 @@ function summariseTraffic(
   const effects = kinds
     .filter(({ count }) => count > 0)
     .map(({ kind, count }) => `${inDigits(count)} ${kind}`)
-  const all = `Of about ${inDigits(countAll(traffic))} events in ${counted(daysOf(traffic), 'day')}`
+  const all = `Of about ${inDigits(countAll(traffic))} events in ${counted(countDays(traffic), 'day')}`
   if (effects.length === 0) {
     const unless = unlessInRest(traffic)
     return unseen.length === 0
@@ -222,7 +222,7 @@ function describeUnknown(traffic: Traffic, diff: RuleTableDiff, wallMs: number):
   ]
 }
 
-function daysOf({ firstDay, lastDay }: Traffic): number {
+function countDays({ firstDay, lastDay }: Traffic): number {
   return Math.round((Date.parse(lastDay) - Date.parse(firstDay)) / DAY_MS) + 1
 }
 

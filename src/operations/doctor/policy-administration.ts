@@ -82,7 +82,7 @@ export const policyAdministrationCheck: Check = {
           throw new Problem(contact.error, remedyFor(contact.codes ?? [], POLICY_ADMIN_REMEDIES))
       if (known.length === 0) return describeNaming(parties.namesParty())
       const faults = isAnyFound
-        ? judgeData(config, byTopic, contacts, await preferencesOf(config, known))
+        ? judgeData(config, byTopic, contacts, await readKnownPreferences(config, known))
         : [allUnknown(known, config.policyAdministration.baseUrl)]
       if (faults.length === 0) return describeNaming(parties.namesParty())
       const warning = faults.map(({ detail }) => detail).join('\n')
@@ -135,7 +135,7 @@ function countFound(found: readonly FoundAddress[]) {
 }
 
 /** Empty if the database does not answer; most members have the default channel. */
-async function preferencesOf(config: Config, parties: readonly string[]): Promise<PreferencesByParty> {
+async function readKnownPreferences(config: Config, parties: readonly string[]): Promise<PreferencesByParty> {
   const read = withPool(config, (pool) => readPreferences(pool, parties))
   return new Map(await inTime(read.then((preferences) => [...preferences])))
 }

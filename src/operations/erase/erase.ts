@@ -12,7 +12,7 @@ import { eraseErrors, eraseRejected } from './erase-rejected-messages.ts'
 import { eraseCopiedReasons, eraseRequests } from './erase-requests.ts'
 import { beginErasure, type ErasureCounts, finishErasures } from './erasure-record.ts'
 import { createSearch, type Search } from './find-mention.ts'
-import { findPersonalData, namesOf, type PersonalData } from './find-personal-data.ts'
+import { findPersonalData, listNames, type PersonalData } from './find-personal-data.ts'
 import { readEnvelopeMaps } from './read-envelope-maps.ts'
 
 const WHAT_STAYS = `What stays: rows, event ids, the locator itself, opt-outs and the fact of the erasure, so that nothing is sent again; what is
@@ -132,7 +132,7 @@ async function run(
   const onDecisions = (decisions: number) =>
     showProgress(world, `${decisions} decisions compared with the log`)
   for await (const data of findPersonalData(pool, search, onDecisions)) {
-    for (const name of namesOf(data)) notFound.delete(name)
+    for (const name of listNames(data)) notFound.delete(name)
     add(erasure === null ? await countData(pool, party, data) : await eraseData(pool, party, erasure, data))
     if (data.kind === 'requests') for (const id of data.ids) requests.add(id)
     if (data.kind === 'checkpointChanges') for (const id of data.ids) checkpointChanges.add(id)

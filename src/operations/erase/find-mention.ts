@@ -44,7 +44,7 @@ export function createSearch(partyLocator: string, envelopeMaps: readonly Envelo
 
   function mentionInMessage(topic: string, message: Searched): Mention | null {
     const envelope = readValue(message.value)
-    if (!partsOf(message, envelope).some(isMentionedIn)) return null
+    if (!splitParts(message, envelope).some(isMentionedIn)) return null
     const sources = places.get(topic) ?? partyPlaces(envelopeMaps, topic)
     places.set(topic, sources)
     const [inForce = [], ...earlier] = sources.map((places) => valuesAt(message, envelope, places))
@@ -118,7 +118,7 @@ interface Part {
   readonly isText: boolean
 }
 
-function partsOf({ key, value, headers }: Searched, envelope: ReturnType<typeof readValue>): Part[] {
+function splitParts({ key, value, headers }: Searched, envelope: ReturnType<typeof readValue>): Part[] {
   const names = Object.keys(headers).map((name) => ({ bytes: Buffer.from(name), isText: true }))
   const unread = [key, ...Object.values(headers).flat(), envelope === null ? value : null]
   const read = envelope === null ? [] : [{ bytes: Buffer.from(envelope.text), isText: true }]

@@ -55,7 +55,7 @@ export async function* findPersonalData(
 }
 
 /** The name of an item in results and in `--message`. */
-export function namesOf(data: PersonalData): readonly string[] {
+export function listNames(data: PersonalData): readonly string[] {
   switch (data.kind) {
     case 'requests':
       return data.ids.map((id) => `request:${id}`)
@@ -85,11 +85,11 @@ async function* findUnclearReasons(
   const found = read.filter(({ text }) => mentionIn(text) !== null)
   const isWanted = (name: string) => wanted.has(name)
   const wantedTexts = found.filter(({ kind, id }) => isWanted(`${kind}:${id}`)).map(({ text }) => text)
-  const idsOf = (kind: 'request' | 'checkpoint') => [
+  const listIds = (kind: 'request' | 'checkpoint') => [
     ...new Set(found.filter((one) => one.kind === kind && isWanted(`${kind}:${one.id}`)).map(({ id }) => id)),
   ]
-  yield { kind: 'requests', ids: idsOf('request'), naming: { texts: wantedTexts } }
-  yield { kind: 'checkpointChanges', ids: idsOf('checkpoint') }
+  yield { kind: 'requests', ids: listIds('request'), naming: { texts: wantedTexts } }
+  yield { kind: 'checkpointChanges', ids: listIds('checkpoint') }
   const names = new Set(found.map(({ kind, id }) => `${kind}:${id}`))
   yield { kind: 'unclear', names: [...names].filter((name) => !isWanted(name)) }
 }

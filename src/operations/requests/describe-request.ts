@@ -84,7 +84,7 @@ const FILTER_WORDS = new Map<string, string | null>([
 ])
 
 /** The words of a filter, or the name of an unknown one. */
-function wordsOf(name: string): string | null {
+function describeFilterName(name: string): string | null {
   return FILTER_WORDS.has(name) ? (FILTER_WORDS.get(name) ?? null) : name
 }
 
@@ -97,8 +97,11 @@ function shortTime(iso: string): string {
 
 function describeFilter(filter: KnownTarget['filter'] = {}, formatTime: (iso: string) => string): string {
   const parts = Object.entries(filter)
-    .filter(([name, value]) => value !== undefined && wordsOf(name) !== null)
-    .map(([name, value]) => `${wordsOf(name)} ${TIMES.includes(name) ? formatTime(String(value)) : value}`)
+    .filter(([name, value]) => value !== undefined && describeFilterName(name) !== null)
+    .map(
+      ([name, value]) =>
+        `${describeFilterName(name)} ${TIMES.includes(name) ? formatTime(String(value)) : value}`,
+    )
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 

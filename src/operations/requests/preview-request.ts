@@ -89,7 +89,7 @@ async function previewRetry(
           : willBeSkipped(candidate, preferences.get(candidate.partyLocator ?? '')))
       if (refusal === null) addCause(groups, candidate.failureReason)
       else addTo(groups, refusal, refusal, 1)
-      if (refusal === null) ages[ageOf(candidate.createdAt)]++
+      if (refusal === null) ages[judgeAge(candidate.createdAt)]++
     }
     after = page.next
     if (after === null) break
@@ -100,7 +100,7 @@ async function previewRetry(
 const NO_AGES: AgeCounts = { day: 0, week: 0, older: 0 }
 const DAY_MS = 86_400_000
 
-function ageOf(iso: string): Age {
+function judgeAge(iso: string): Age {
   const days = (Date.now() - Date.parse(iso)) / DAY_MS
   return days <= 1 ? 'day' : days <= 7 ? 'week' : 'older'
 }
@@ -170,7 +170,7 @@ async function previewRedrive(
     const { messages, next } = page
     for (const [i, { reason, isUnchanged }] of (await judgeRedrive(pool, messages, maps)).entries()) {
       addTo(groups, isUnchanged ? reason : null, reason, 1)
-      if (!isUnchanged) ages[ageOf(messages[i]?.rejectedAt ?? '')]++
+      if (!isUnchanged) ages[judgeAge(messages[i]?.rejectedAt ?? '')]++
     }
     count += messages.length
     if (messages.length > 0) pageCount++

@@ -189,11 +189,11 @@ export function createMinutely(
       judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isDoubtfulEvent, (all) => [
         ...judgeEvents(topic, {
           eventCount: countJudged(all),
-          withoutParty: sumOf(all, 'party', 'missing'),
-          withoutText: sumOf(all, 'event_type', OTHER_EVENT_TYPE),
-          inOtherCase: sumOf(all, 'event_type', OTHER_CASE),
+          withoutParty: sumWhere(all, 'party', 'missing'),
+          withoutText: sumWhere(all, 'event_type', OTHER_EVENT_TYPE),
+          inOtherCase: sumWhere(all, 'event_type', OTHER_CASE),
           countOf: (field, finding) =>
-            sumOf(
+            sumWhere(
               (field === 'reason' ? allFields : all).filter(
                 ({ labels }) => labels.topic === topic && labels.field === field,
               ),
@@ -201,14 +201,14 @@ export function createMinutely(
               finding,
             ),
         }),
-        ...judgeParties(topic, sumOf(all, 'party', 'found'), sumOf(all, 'party', 'not found')),
+        ...judgeParties(topic, sumWhere(all, 'party', 'found'), sumWhere(all, 'party', 'not found')),
       ])
     }
     for (const address of ADDRESSES) {
       const isOfAddress = ({ labels }: CountedEvents) => labels.address === address
       const isNeeded = ({ labels }: CountedEvents) => labels.needed === 'yes'
       const count = (all: readonly CountedEvents[]) =>
-        countAddresses((finding: AddressFinding) => sumOf(all, 'found', finding))
+        countAddresses((finding: AddressFinding) => sumWhere(all, 'found', finding))
       const ever = allAddresses.filter(isOfAddress)
       judge(
         log,
@@ -260,7 +260,7 @@ function sum(all: readonly CountedEvents[]): number {
 }
 
 /** The sum of the counts whose label has this value. */
-function sumOf(all: readonly CountedEvents[], label: string, value: string): number {
+function sumWhere(all: readonly CountedEvents[], label: string, value: string): number {
   return sum(all.filter(({ labels }) => labels[label] === value))
 }
 

@@ -66,7 +66,7 @@ export function SearchView({ query: { q = '' } }: Route) {
   const loaded = useData<SearchResult>(['search'], { q })
   const { hits = [], similar = [], beginnings = [], endings = [] } = loaded.data ?? {}
   const meant = findMeant(q, { hits, similar })
-  const next = meant === null ? undefined : hrefOf(meant)
+  const next = meant === null ? undefined : buildHitHref(meant)
   useEffect(() => {
     if (next !== undefined) location.replace(next)
   }, [next])
@@ -105,7 +105,7 @@ function Hits({ hits }: { hits: readonly SearchHit[] }) {
     <ul>
       {hits.map((hit) => (
         <li key={`${hit.kind} ${hit.value}`}>
-          <a href={hrefOf(hit)}>
+          <a href={buildHitHref(hit)}>
             {KIND_TEXTS[hit.kind]} <Value text={hit.value} mono />
           </a>
         </li>
@@ -123,7 +123,7 @@ const KIND_TEXTS = {
   reason: 'All entries with the reason',
 } as const
 
-function hrefOf(hit: SearchHit): string {
+function buildHitHref(hit: SearchHit): string {
   if (hit.locator !== null) return buildHref(['log', hit.locator])
   return hit.kind === 'member' ? buildHref(['parties', hit.value]) : buildHref(['log'], filterFor(hit))
 }

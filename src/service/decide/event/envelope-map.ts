@@ -97,7 +97,7 @@ const KEYS = [...FIELDS, 'value']
 function readMap(json: Json, keys: readonly string[]): { map: EnvelopeMap; faults: string[] } {
   const faults = keyFaults(json, keys)
   const read = (field: Field): FieldSources => {
-    const places = placesOf(json, field)
+    const places = listPlaces(json, field)
     const found = json[field] === undefined ? [] : placeFaults(places)
     faults.push(...found.map((fault) => `"${field}": ${fault}`))
     return places.map((place) => parseSource(String(place)))
@@ -113,7 +113,7 @@ function readMap(json: Json, keys: readonly string[]): { map: EnvelopeMap; fault
   return { map: { ...sources, value: value ?? 'json' }, faults }
 }
 
-function placesOf(json: Json, field: Field): readonly unknown[] {
+function listPlaces(json: Json, field: Field): readonly unknown[] {
   const places = json[field]
   return Array.isArray(places) ? places : [places]
 }
@@ -121,8 +121,8 @@ function placesOf(json: Json, field: Field): readonly unknown[] {
 /** An id may double as the locator; the other texts must not share a place. */
 function sharedPlaces(json: Json): string[] {
   return TEXTS.flatMap((field, i) =>
-    placesOf(json, field).flatMap((place) => {
-      const other = TEXTS.slice(0, i).find((before) => placesOf(json, before).includes(place))
+    listPlaces(json, field).flatMap((place) => {
+      const other = TEXTS.slice(0, i).find((before) => listPlaces(json, before).includes(place))
       return other === undefined || place === undefined
         ? []
         : [`"${field}": "${place}" is already the place of "${other}"`]

@@ -73,7 +73,7 @@ function describeNext(entry: Entry): string {
     return entry.recordedOnly
       ? 'Nothing. It is not delivered later, even if a transport is connected.'
       : 'This message is done.'
-  const remedy = remedyOf(entry)
+  const remedy = explainRemedy(entry)
   if (entry.givenUp) return `It is tried again only on request: it was ${describeGivenUp(entry)}.${remedy}`
   if (status === 'SKIPPED') {
     const isErased = decisions.some(({ erasedAt }) => erasedAt !== null)
@@ -91,7 +91,7 @@ function describeNext(entry: Entry): string {
 }
 
 /** The sentence about a failed entry that only another version or rule table can send; empty for any other. */
-function remedyOf({ channel, decisions }: Entry): string {
+function explainRemedy({ channel, decisions }: Entry): string {
   const ruleId = decisions.at(-1)?.ruleId
   const isUnreadable = ruleId === UNREADABLE_OPT_OUTS_RULE_ID
   if (isChannel(channel) && !isUnreadable)

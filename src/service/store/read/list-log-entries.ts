@@ -133,11 +133,11 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
   // Most entries are sent: the other statuses are more selective than an event type.
   const byType = eventType !== undefined && statuses.includes('SENT') ? 'eventType' : 'status'
   const walked = KEYS.find((name) => filter[name] !== undefined) ?? byType
-  const conditionsOf = (names: readonly FilterName[]) =>
+  const listConditions = (names: readonly FilterName[]) =>
     names.flatMap((name) =>
       filter[name] === undefined ? [] : CONDITIONS[name](filter[name] as never, limits),
     )
-  const rest = conditionsOf(FILTER_NAMES.filter((name) => name !== walked))
+  const rest = listConditions(FILTER_NAMES.filter((name) => name !== walked))
   const decided =
     walked === 'reference' && filter.reference !== undefined
       ? hasReference(filter.reference)
@@ -145,7 +145,7 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
         ? isOfRequest(filter.request)
         : null
   if (decided !== null) return { kind: 'decisions', decided, rest: [...rest, ...listBounds(filter, null)] }
-  if (walked !== 'status') return { kind: 'rows', keys: conditionsOf([walked]), rest }
+  if (walked !== 'status') return { kind: 'rows', keys: listConditions([walked]), rest }
   const keys = statuses.map((one) => CONDITIONS.status(one, limits))
   return { kind: 'rows', keys: keys.length === 0 ? [sql.fragment`false`] : keys, rest }
 }

@@ -77,14 +77,14 @@ function partsMadeBy(statement: string): readonly Omit<MadePart, 'migration'>[] 
       .exec(statement)
       ?.filter((part) => part !== undefined) ?? []
   return splitOutermost(inside).flatMap((element) =>
-    partsOf(element).map((part) => ({ table, columns: null, ...part })),
+    parseParts(element).map((part) => ({ table, columns: null, ...part })),
   )
 }
 
 type ElementPart = Pick<MadePart, 'kind' | 'name'> & { readonly columns?: readonly string[] | null }
 
 /** The parts that an element of CREATE TABLE or ALTER TABLE makes. */
-function partsOf(element: string): readonly ElementPart[] {
+function parseParts(element: string): readonly ElementPart[] {
   const [, altered] = /^ALTER COLUMN (\w+) SET DEFAULT /i.exec(element) ?? []
   if (altered !== undefined) return [{ kind: 'default', name: altered }]
   if (/^(ALTER|DROP|VALIDATE|RENAME) /i.test(element)) return []
