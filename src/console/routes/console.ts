@@ -124,7 +124,7 @@ function createRequestDesk({
   }
 }
 
-/** A stopped replica reports four times as often, and counts as gone without a report. */
+/** A replica in trouble reports four times as often, and counts as gone without a report. */
 const TROUBLES_MS_MAX = 60_000
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)

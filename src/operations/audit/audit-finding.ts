@@ -54,7 +54,7 @@ const COUNTED = {
   later: 'published after --until, and not judged',
   removed: 'offsets removed by the retention of the broker, which cannot be audited',
   gone: 'FAULT: offsets gone, removed by retention before they were processed',
-  unreadable: 'FAULT: offsets unreadable and not skipped',
+  unreadable: 'FAULT: offsets of unreadable record batches that were not skipped',
   differs: 'FAULT: the database differs from the message',
   missing: 'FAULT: missing',
   foreign:

@@ -112,7 +112,7 @@ async function* readPieces(
   }
 }
 
-/** The offset after an unreadable batch; `end` if it cannot be found. */
+/** The offset after an unreadable record batch; `end` if it cannot be found. */
 async function afterUnreadable(source: LogSource, at: bigint, end: bigint): Promise<bigint> {
   const found = await inspect((bytesMax) => source.fetch(at, bytesMax), at)
   if (found.kind === 'end') return end

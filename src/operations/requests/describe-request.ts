@@ -49,7 +49,7 @@ export function describeWanted(
     case 'hold':
       return `hold of ${topics === undefined ? 'all topics' : topics.join(', ')}`
     case 'skip':
-      return `skip of the unreadable batch at offset ${offset} of ${topic}/${partition}`
+      return `skip of the unreadable record batch at offset ${offset} of ${topic}/${partition}`
     default:
       return kind
   }

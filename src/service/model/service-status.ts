@@ -26,7 +26,7 @@ const blockedPartition = z.object({
   since: z.string(),
 })
 
-/** Why a replica stopped; shown on the other replicas' consoles. */
+/** Troubles of a replica, shown on the other replicas' consoles. */
 export const replicaTroubles = z.object({
   /** Why look-ups fail, or null. */
   lookUps: z.string().nullable(),

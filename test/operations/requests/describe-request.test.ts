@@ -47,7 +47,7 @@ for (const [kind, target, words] of [
   [
     'skip',
     { topic: 'claims', partition: 3, offset: '1207' },
-    'skip of the unreadable batch at offset 1207 of claims/3',
+    'skip of the unreadable record batch at offset 1207 of claims/3',
   ],
   ['retry', {}, 'retry of all log entries not told'],
   ['a later kind', { locators: ['NTF-1'] }, 'a later kind'],

@@ -16,8 +16,8 @@ const BODY_COUNT_MAX = 256
  * Answers requests beyond `countMax` in progress with 503 and `Retry-After`, so that readers cannot starve message processing. Each
  * access has its own count, so that a party can opt out however many lists are requested; open routes always answer, for probes.
  * Requests of one party take turns, and take no place while they wait. Place and turn last until the handler ends, even if the
- * client has left or timed out. A handler does not start once its client has left. Beyond BODY_COUNT_MAX arriving bodies, the
- * oldest one of the subject with the most gets 408.
+ * client has left or was answered after a timeout. A handler does not start once its client has left. Beyond BODY_COUNT_MAX
+ * arriving bodies, the oldest one of the subject with the most gets 408.
  */
 export function limitRequests(app: HttpApp, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0, operator: 0 }

@@ -4,7 +4,7 @@ import { currentDatabase } from '../read/list-replicas.ts'
 /**
  * Records that a replica runs. Reuses the row of a replica gone for a day, so that restarts do not accumulate rows.
  *
- * @param troubles why it cannot work, as JSON of `ReplicaTroubles`; null if it works
+ * @param troubles JSON of `ReplicaTroubles`; null if it has none
  */
 export async function announceReplica(
   pool: CommonQueryMethods,
