@@ -16,7 +16,7 @@ REPORTER := $(if $(MAKE_TERMOUT),base,min)
 TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
 # The test files to run; all by default. One file takes seconds: make test TESTS=test/service/contacts/circuit.test.ts
 TESTS :=
-# Says in one line which tests were skipped, and why.
+# Prints one line with the skipped tests and the reasons.
 SKIPPED := awk '/ \# SKIP /{ sub(/.* \# SKIP /, ""); count[$$0]++ } \
   END { for (reason in count) line = line "; " count[reason] " (" reason ")"; if (line) print "skipped:" substr(line, 2) }'
 # The git revision or file that rules-diff compares the rule table with, as in make rules-diff AGAINST=old.csv
@@ -186,7 +186,7 @@ soak-hold: build ## All messages held for SECONDS (60) under RATE (2000) events/
 soak-member: build ## One member PUTs preferences 10, 50 and 200 times a second (RATES), the database 60 and 1 ms away (DELAYS)
 	@$(FIRST) $(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/eager-member.ts
 
-soak-plans: build node_modules/.tap-plugins ## What statements read of a log of 5,000,000 rows (ROWS), the planner misled about it
+soak-plans: build node_modules/.tap-plugins ## Rows that statements read of a log of 5,000,000 rows (ROWS), with a misled planner
 	@$(FIRST) ROWS=$${ROWS:-5000000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/store/misled-plans.test.ts test/service/store/misled-pages.test.ts
 
 soak-properties: build node_modules/.tap-plugins ## Tests of properties with ROUNDS (20) random seeds, where make test has one

@@ -15,7 +15,7 @@ BEGIN;
 
 GRANT USAGE ON SCHEMA notifications TO notifications_service, notifications_operator;
 GRANT SELECT ON ALL TABLES IN SCHEMA notifications TO notifications_service, notifications_operator;
--- Everyone may run a function, unless the owner's default privileges say otherwise.
+-- Everyone may run a function, unless the owner's default privileges forbid it.
 GRANT EXECUTE ON FUNCTION notifications.next_id() TO notifications_service, notifications_operator;
 
 -- The service deletes nothing, and its decisions are append-only.
@@ -47,10 +47,10 @@ GRANT INSERT, UPDATE, DELETE ON notifications.pruned_partition TO notifications_
 -- checkpoints set; erase blanks reasons.
 GRANT INSERT, UPDATE ON notifications.projection_checkpoints TO notifications_operator;
 GRANT INSERT, UPDATE ON notifications.checkpoint_change TO notifications_operator;
--- Commands ask the service, which carries out the requests; prune deletes old ones.
+-- Commands add requests, which the service carries out; prune deletes old ones.
 GRANT INSERT, UPDATE, DELETE ON notifications.request TO notifications_operator;
 
--- Earlier versions granted the operator what the service does now.
+-- Earlier versions granted the operator rights of tasks that are now the service's.
 REVOKE INSERT ON notifications.redrive, notifications.rejected_message FROM notifications_operator;
 REVOKE INSERT, UPDATE ON notifications.checkpoint_message FROM notifications_operator;
 REVOKE INSERT ON notifications.ruleset, notifications.template_revision, notifications.envelope_map FROM notifications_operator;
