@@ -10,8 +10,8 @@ import { type Mutant, mutate, ROOT, readMutants } from './mutants.ts'
 
 /** Copies, with one test file at a time each. Most tests wait for a server or a clock. */
 const COPY_COUNT = 3
-/** Far longer than any test file takes. Many mutants let a test wait without end. */
-const TIMEOUT_MS = 120_000
+/** Longer than any test file takes, also on a busy machine. Some mutants let a test wait without end. */
+const TIMEOUT_MS = 300_000
 const { MUTANTS = '', ALL = '' } = process.env
 
 const isSelected = ({ name, file, tests }: Mutant) =>
