@@ -348,8 +348,9 @@ export class PartitionConsumer {
     return true
   }
 
-  /** Does nothing if another consumer moved the checkpoint meanwhile. */
+  /** Does nothing if another consumer moved the checkpoint meanwhile, or may have reset it. */
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
+    if (this.#isOver) return
     const { topic, partition } = this.name
     const checkpoint = this.#checkpoint.offset
     this.#earliest = earliest

@@ -304,15 +304,13 @@ t.test(
     mock.timers.enable({ apis: ['setTimeout'] })
     t.teardown(() => mock.timers.reset())
     const partition = await withTen({ checkpoint: { offset: 9n, lastMessage: fingerprint(9, 'j') } })
-    partition.broker.log = [writeMarker(9, 7, 'commit')]
-    partition.broker.log.pop()
-    partition.broker.log.push()
+    Object.assign(partition.broker, { log: [], emptyEnd: 10n })
     await partition.fetchOnce()
     for (let i = 0; i < 3; i++) {
       mock.timers.tick(5_000)
       await settled()
     }
-    t.equal(partition.broker.endsCount, 1)
+    t.strictSame([partition.broker.endsCount, partition.database.resets], [1, []])
     await partition.end()
   },
 )
@@ -381,6 +379,20 @@ t.test('a checkpoint that another consumer moved is not reset for a recreated to
     ['another consumer moved the checkpoint: continuing from there'],
   )
 })
+
+t.test(
+  'a partition that has ended meanwhile does not reset the checkpoint for a recreated topic',
+  async (t) => {
+    const told = Promise.withResolvers<void>()
+    const partition = await withTen({ checkpoint: { offset: BigInt(END), lastMessage: null } })
+    partition.broker.endsAnswer = told.promise
+    await partition.fetchOnce()
+    const ended = partition.end()
+    told.resolve()
+    await ended
+    t.strictSame([partition.broker.endsCount, partition.database.resets], [1, []])
+  },
+)
 
 /** Consumes a partition of five messages, of which retention has removed the first four. */
 async function afterRetention(given: Given = {}) {
