@@ -53,7 +53,11 @@ function toCsv(columns: readonly string[], rows: readonly Row[]): string {
 
 /** The file with these rows above the one of this name, in the file's own columns; at its end if no name is given. */
 export function above(name: string | null, rows: readonly Row[], csvText = DEFAULT_TABLE): string {
-  const [headings = '', ...lines] = csvText.trimEnd().split('\n')
+  const [first = '', ...rest] = csvText.trimEnd().split('\n')
+  // Columns that this table lacks, such as that of a fact which is newer than it.
+  const blanks = COLUMNS.filter((column) => !first.split(',').includes(column))
+  const headings = [first, ...blanks].join(',')
+  const lines = rest.map((line) => line + ','.repeat(blanks.length))
   const [, ...added] = toCsv(headings.split(','), rows).trimEnd().split('\n')
   const place = name === null ? lines.length : lines.findIndex((line) => line.startsWith(`${name},`))
   if (place < 0) throw new Error(`no row is named ${name}`)

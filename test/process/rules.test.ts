@@ -83,7 +83,7 @@ t.test('rules diff compares with a file or a git revision', async (t) => {
     stdout: /^\d+ situations change: 0 no longer sent, \d+ newly sent, /,
   })
   writeFileSync(table, untold(TABLE))
-  t.match(await diff('trunk'), { stdout: /^\d+ situations change: 0 no longer sent, [1-9]\d* newly sent\n/ })
+  t.match(await diff('trunk'), { stdout: /^\d+ situations change: 0 no longer sent, [1-9]\d* newly sent/ })
   const stderr = '"trnuk" is neither a file nor a git revision: name one that is\n'
   t.match(await diff('trnuk'), { code: 1, stderr })
   t.match(await diff('empty'), { code: 1, stderr: /^git revision "empty" has no dispatch\.csv: / })

@@ -204,9 +204,11 @@ t.test(
           column,
           value,
         ])
-        const [, mended = ''] = tableText({ ...careless, ...Object.fromEntries(cells) })
-          .trimEnd()
-          .split('\n')
+        const mended =
+          above(null, [{ ...careless, ...Object.fromEntries(cells) }])
+            .trimEnd()
+            .split('\n')
+            .at(-1) ?? ''
         const [, below] = /below row (\d+)/.exec(advice) ?? []
         const found = await review(at(mended, below === undefined ? place : Number(below) - FIRST_ROW))
         const left = [...found.table.faults, ...found.promises.faults]

@@ -10,6 +10,7 @@ const HEADINGS = 'rule,event type,party,opted out,preferred channel,outcome,send
 const QUOTES =
   'the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
 
+const NOT_IN_APP = CHANNELS.filter((channel) => channel !== 'IN_APP').join(', ')
 const CHOICE = `use ${CHANNELS.slice(0, -1).join(', ')} or ${CHANNELS.at(-1)}`
 
 /** The faults of a table with these rows below the headings; the first is row 2. */
@@ -146,7 +147,7 @@ a,,fond,,,SKIP,,x,Y.  , column "party": "fond" is not valid: use found, not foun
 a,,,yess,,SKIP,,x,Y.  , column "opted out": "yess" is not valid: use yes or no; did you mean "yes"?
 a,,,,e-mail,SKIP,,x,Y.  , column "preferred channel": "e-mail" is not valid: ${CHOICE}; did you mean "EMAIL"?
 a,,,,EMAIL or sms,SKIP,,x,Y.  , column "preferred channel": "EMAIL or sms" is not one value: write a row for each of EMAIL, SMS
-a,,,,not IN_APP,SKIP,,x,Y.  , column "preferred channel": "not IN_APP" is not one value: write a row for each of EMAIL, SMS
+a,,,,not IN_APP,SKIP,,x,Y.  , column "preferred channel": "not IN_APP" is not one value: write a row for each of ${NOT_IN_APP}
 a,,,0,,SKIP,,x,Y.  , column "opted out": "0" is not valid: use yes or no
 a,,,,,,,x,Y.  , column "outcome": is blank: use SEND, SKIP or FAIL
 a,,,,,SKIP,SMS,x,Y.  , column "send by": "SMS" on a SKIP: leave it blank, nothing is sent
