@@ -1,5 +1,5 @@
 import { gridToCsv } from '../../src/authoring/diff/review.ts'
-import { cellText, FACT_LIST, type FactKey } from '../../src/service/decide/decision/facts.ts'
+import { cellText, FACT_COLUMNS, FACT_LIST, type FactKey } from '../../src/service/decide/decision/facts.ts'
 import type { Channel } from '../../src/service/decide/party/channel.ts'
 import { PROMISE_SHEET } from '../../src/service/decide/rules/load-promises.ts'
 import { COLUMNS } from '../../src/service/decide/rules/rule.ts'
@@ -51,11 +51,10 @@ function toCsv(columns: readonly string[], rows: readonly Row[]): string {
   )
 }
 
-/** The file with these rows above the one of this name, in the file's own columns; at its end if no name is given. */
+/** The file with these rows above the one of this name, in the file's columns and those of facts that it lacks; at its end if no name is given. */
 export function above(name: string | null, rows: readonly Row[], csvText = DEFAULT_TABLE): string {
   const [first = '', ...rest] = csvText.trimEnd().split('\n')
-  // Columns that this table lacks, such as that of a fact which is newer than it.
-  const blanks = COLUMNS.filter((column) => !first.split(',').includes(column))
+  const blanks = FACT_COLUMNS.filter((column) => !first.split(',').includes(column))
   const headings = [first, ...blanks].join(',')
   const lines = rest.map((line) => line + ','.repeat(blanks.length))
   const [, ...added] = toCsv(headings.split(','), rows).trimEnd().split('\n')
