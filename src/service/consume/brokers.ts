@@ -123,21 +123,15 @@ async function endsOf(
   )
 }
 
-/**
- * Asks the partition's leader alone: another broker may hang. Rejects if no broker leads the partition, or it ends at or before this
- * processed offset by a leader that is not sure.
- */
-export async function readPartitionEnds(
-  cluster: Cluster,
-  partition: TopicPartition,
-  processed: bigint,
-): Promise<Ends> {
+/** Rejects if no broker leads the partition, or most brokers name another leader than the one that gives these ends. */
+export async function readPartitionEnds(cluster: Cluster, partition: TopicPartition): Promise<Ends> {
   const key = partitionKey(partition)
   await cluster.topics([partition.topic])
   const leader = cluster.leaderOf(partition) ?? -1
-  const ends = leader >= 0 ? (await endsOf(cluster, [partition], READ_COMMITTED)).get(key) : undefined
-  if (ends === undefined) throw new Error(`no broker leads ${key}`)
-  if (ends.end <= processed) await cluster.requireSureLeader(partition, leader)
+  if (leader < 0) throw new Error(`no broker leads ${key}`)
+  const ends = (await endsOf(cluster, [partition], READ_COMMITTED)).get(key)
+  if (ends === undefined) throw new Error(`the leader of ${key} gives no ends`)
+  await cluster.requireAgreedLeader(partition, leader)
   return ends
 }
 

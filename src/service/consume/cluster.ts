@@ -61,6 +61,8 @@ export class Cluster {
   readonly #logsIn: boolean
   readonly #seeds: readonly Node[]
   readonly #nodes = new Map<number, Node>()
+  /** Connections for one request each. */
+  readonly #apart = new Set<Node>()
   readonly #wanted = new Set<string>()
   readonly #unserved = new Map<string, UnservedState>()
   #topics: ReadonlyMap<string, Topic> = new Map()
@@ -92,6 +94,20 @@ export class Cluster {
     return this.#askNode(node, request, maxMs)
   }
 
+  /** The same over a connection of its own, for a request that keeps a broker from answering others on its connection. */
+  async askApart<T>(nodeId: number, request: (broker: Broker) => Promise<T>, maxMs: number): Promise<T> {
+    const known = this.#nodes.get(nodeId)
+    if (known === undefined) throw new Error(`broker ${nodeId} is unknown`)
+    const node = newNode(known.address)
+    this.#apart.add(node)
+    try {
+      return await this.#askNode(node, request, maxMs)
+    } finally {
+      this.#apart.delete(node)
+      disconnect(node, 'this connection was for one request')
+    }
+  }
+
   /** Metadata of these topics, at most 10 s old, and of those asked for before. */
   async topics(names: readonly string[]): Promise<ReadonlyMap<string, Topic>> {
     const isKnown = names.every((name) => this.#wanted.has(name))
@@ -115,17 +131,24 @@ export class Cluster {
     return this.#topics.get(topic)?.leaders.get(partition)
   }
 
-  /** Rejects, and asks another broker, unless all name this leader: one that is cut off from the others takes itself for it. */
-  async requireSureLeader(partition: TopicPartition, leader: number): Promise<void> {
-    const named = [...this.#nodes.values()].map(async (node) => {
-      const request = (broker: Broker) => requestMetadata(broker, [partition.topic])
+  /** Rejects, and refreshes, unless most brokers name this leader: one that is cut off from the others still names itself. */
+  async requireAgreedLeader({ topic, partition }: TopicPartition, leader: number): Promise<void> {
+    const nodes = [...this.#nodes.values()]
+    const agreed = Promise.withResolvers<boolean>()
+    let agreedCount = 0
+    const asked = nodes.map(async (node) => {
+      const request = (broker: Broker) => requestMetadata(broker, [topic])
       const { topicMetadata } = await this.#askNode(node, request, this.#answerMaxMs)
-      const found = topicMetadata.find(({ topic }) => topic === partition.topic)
-      return found?.partitionMetadata.find(({ partitionId }) => partitionId === partition.partition)?.leader
+      const found = topicMetadata.find((one) => one.topic === topic)?.partitionMetadata
+      const isNamed = found?.find(({ partitionId }) => partitionId === partition)?.leader === leader
+      if (isNamed && ++agreedCount > nodes.length / 2) agreed.resolve(true)
     })
-    if ((await Promise.all(named)).every((one) => one === leader)) return
+    void Promise.allSettled(asked).then(() => agreed.resolve(false))
+    if (await agreed.promise) return
     await this.refresh()
-    throw new Error(`the brokers do not agree on who leads ${partitionKey(partition)}`)
+    throw new Error(
+      `most brokers do not name broker ${leader} as the leader of ${partitionKey({ topic, partition })}`,
+    )
   }
 
   /** All topics that this user may see, and the number of brokers. Rejects if none can be reached at the address that it advertises. */
@@ -161,8 +184,8 @@ export class Cluster {
   /** Requests in flight fail. */
   close(): void {
     this.#isClosed = true
-    for (const node of [...this.#seeds, ...this.#nodes.values()])
-      if (node.open !== null) drop(node, node.open, new Error('the connections to the brokers are closed'))
+    for (const node of [...this.#seeds, ...this.#nodes.values(), ...this.#apart])
+      disconnect(node, 'the connections to the brokers are closed')
   }
 
   async #refresh(): Promise<void> {
@@ -192,15 +215,15 @@ export class Cluster {
   }
 
   /**
-   * The first answer of any broker. Brokers without a failure are asked first, in turn, since one that is cut off from the others
-   * does not know it; then those whose failure is longest ago.
+   * The first answer of any broker. Those of the cluster are asked before the addresses of MQ_BROKERS, of which one may have left it:
+   * first those without a failure, in turn, since one that is cut off from the others does not know it; then those whose failure is
+   * longest ago.
    */
   async #askAny<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
-    const known = [...this.#nodes.values()]
-    const seeds = this.#seeds.filter((seed) => !known.includes(seed))
-    const candidates = [...known, ...seeds].sort(
-      (one, other) => one.failedMs - other.failedMs || one.askedMs - other.askedMs,
-    )
+    const inTurn = (one: Node, other: Node) => one.failedMs - other.failedMs || one.askedMs - other.askedMs
+    const known = [...this.#nodes.values()].sort(inTurn)
+    const seeds = this.#seeds.filter((seed) => !known.includes(seed)).sort(inTurn)
+    const candidates = [...known, ...seeds]
     const { promise: answer, resolve, reject } = Promise.withResolvers<T>()
     let failedCount = 0
     let isAnswered = false
@@ -281,12 +304,17 @@ export class Cluster {
   #remove(nodeId: number): void {
     const node = this.#nodes.get(nodeId)
     this.#nodes.delete(nodeId)
-    if (node?.open != null) drop(node, node.open, new Error(`broker ${nodeId} is not there any more`))
+    if (node !== undefined) disconnect(node, `broker ${nodeId} is not there any more`)
   }
 }
 
 function newNode(address: Address): Node {
   return { address, open: null, failedMs: 0, askedMs: 0 }
+}
+
+/** Requests in flight fail for this reason. */
+function disconnect(node: Node, reason: string): void {
+  if (node.open !== null) drop(node, node.open, new Error(reason))
 }
 
 /** Requests in flight fail with this error. kafkajs itself would wait for their answers. */

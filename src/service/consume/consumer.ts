@@ -36,7 +36,6 @@ const CLOCKS = { wallMs: Date.now, monotonicMs: () => performance.now() }
 export class Consumer {
   readonly #groupId: string
   readonly #cluster: Cluster
-  readonly #joins: Cluster
   readonly #topics: SubscribedTopics
   readonly #coordinator: Coordinator
   readonly membership: Membership
@@ -52,9 +51,8 @@ export class Consumer {
     const { connection, groupId, sessionTimeoutMs, build, batchCountMax } = options
     const { database } = needs
     const cluster = new Cluster(connection, groupId, log)
-    const joins = new Cluster(connection, groupId, log)
     const topics = new SubscribedTopics(options.topics, cluster)
-    const coordinator = new Coordinator({ cluster, joins, groupId, database, build, sessionTimeoutMs, log })
+    const coordinator = new Coordinator({ cluster, groupId, database, build, sessionTimeoutMs, log })
     const commits = createOffsetCommits((offsets) =>
       coordinator
         .commit(offsets)
@@ -65,7 +63,7 @@ export class Consumer {
     const partitions = new AssignedPartitions(
       {
         ...needs,
-        readEnds: (partition, processed) => readPartitionEnds(cluster, partition, processed),
+        readEnds: (partition) => readPartitionEnds(cluster, partition),
         unservedReason: (partition) => cluster.unservedReason(partition) ?? fetcher.silence(partition),
         fetchable,
         budget: createBudget(INBOXES_BYTES_MAX, fetchable),
@@ -93,7 +91,6 @@ export class Consumer {
     )
     this.#groupId = groupId
     this.#cluster = cluster
-    this.#joins = joins
     this.#topics = topics
     this.#coordinator = coordinator
     this.#commits = commits
@@ -137,7 +134,6 @@ export class Consumer {
       LEAVE_WAIT_MS,
     )
     this.#cluster.close()
-    this.#joins.close()
     await settled(this.#ended, LEAVE_WAIT_MS)
   }
 

@@ -41,9 +41,7 @@ const GROUP_ERRORS = [REBALANCE, UNKNOWN_MEMBER, 'ILLEGAL_GENERATION']
 export type Standing = 'member' | 'rebalancing' | 'unknown'
 
 interface CoordinatorOptions {
-  readonly cluster: Pick<Cluster, 'ask' | 'findCoordinator' | 'topics' | 'refresh'>
-  /** Connections for joins alone: a broker answers nothing else on a connection until the slowest member has joined. */
-  readonly joins: Pick<Cluster, 'ask' | 'findCoordinator'>
+  readonly cluster: Pick<Cluster, 'ask' | 'askApart' | 'findCoordinator' | 'topics' | 'refresh'>
   readonly groupId: string
   /** The database that has the checkpoints. */
   readonly database: DatabaseName
@@ -197,11 +195,12 @@ export class Coordinator {
     return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)))
   }
 
+  /** A broker answers nothing else on the connection of a join until the slowest member has joined. */
   async #join<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
-    const { joins, groupId } = this.#options
-    const nodeId = await joins.findCoordinator(groupId)
-    if (nodeId !== this.#nodeId) this.#nodeId = null
-    return this.#answerOf(nodeId, joins.ask(nodeId, request, JOIN_MAX_MS))
+    const { cluster, groupId } = this.#options
+    const nodeId = await cluster.findCoordinator(groupId)
+    this.#nodeId = nodeId
+    return this.#answerOf(nodeId, cluster.askApart(nodeId, request, JOIN_MAX_MS))
   }
 
   async #ask<T>(request: (broker: Broker) => Promise<T>): Promise<T> {

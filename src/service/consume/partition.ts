@@ -44,7 +44,7 @@ export interface ConsumerNeeds {
 /** Shared by all partitions and assignments: a batch of an earlier assignment keeps its bytes. */
 export interface PartitionNeeds extends ConsumerNeeds {
   /** See `readPartitionEnds`. */
-  readonly readEnds: (partition: TopicPartition, processed: bigint) => Promise<Ends>
+  readonly readEnds: (partition: TopicPartition) => Promise<Ends>
   /** The reason why nothing of a partition can be fetched, or null. */
   readonly unservedReason: (partition: TopicPartition) => UnservedState | null
   readonly commitToKafka: (next: NextOffset) => void
@@ -216,7 +216,7 @@ export class PartitionConsumer {
       this.#failures = null
       if (reader.isCompared) continue
       const ends = await Promise.race([
-        this.#needs.readEnds(this.name, this.#checkpoint.offset).catch(() => null),
+        this.#needs.readEnds(this.name).catch(() => null),
         changed.wait(QUIET_MS),
       ])
       if (ends && reader.isEmpty && !reader.isStopped) reader.compareEnds(this.#checkpoint, ends)
@@ -315,9 +315,8 @@ export class PartitionConsumer {
 
   /** Rejects with BrokerError: whatever fails, no batch was tried. */
   #ends(): Promise<Ends> {
-    const { offset } = this.#checkpoint
-    return this.#needs.readEnds(this.name, offset).catch((error: Error & { readonly type?: string }) => {
-      throw new BrokerError(error.type ?? errorMessage(error), offset + 1n)
+    return this.#needs.readEnds(this.name).catch((error: Error & { readonly type?: string }) => {
+      throw new BrokerError(error.type ?? errorMessage(error), this.#checkpoint.offset + 1n)
     })
   }
 

@@ -76,6 +76,7 @@ t.test('the ends of a partition are asked of its leader alone', { timeout: 60_00
     [0, 0],
     [1, 1],
   ])
+  let agreed = Promise.resolve()
   const broker = {
     listOffsets: async ({ topics: [topic] }: { topics: { partitions: { timestamp: string }[] }[] }) => ({
       responses: [
@@ -89,13 +90,13 @@ t.test('the ends of a partition are asked of its leader alone', { timeout: 60_00
   const cluster = {
     topics: async () => new Map([['claims', { error: null, leaders }]]),
     leaderOf: ({ partition }: { partition: number }) => leaders.get(partition),
-    requireSureLeader: () => Promise.reject(new Error('not sure')),
+    requireAgreedLeader: () => agreed,
     ask: (node: number, request: (broker: Broker) => unknown) =>
       node === 1 ? new Promise(() => {}) : request(broker),
   } as unknown as Cluster
-  const endsOf = (partition: number, processed: bigint) =>
-    readPartitionEnds(cluster, { topic: 'claims', partition }, processed)
-  t.match(await endsOf(0, 6n), { earliest: 3n, end: 7n })
-  await t.rejects(endsOf(0, 7n), { message: 'not sure' }, 'an end before what was processed must be sure')
-  await t.rejects(endsOf(2, 6n), /no broker leads claims\/2/)
+  const readEnds = (partition: number) => readPartitionEnds(cluster, { topic: 'claims', partition })
+  t.match(await readEnds(0), { earliest: 3n, end: 7n })
+  await t.rejects(readEnds(2), /no broker leads claims\/2/)
+  agreed = Promise.reject(new Error('not agreed'))
+  await t.rejects(readEnds(0), { message: 'not agreed' }, 'a former leader may still have an earlier topic')
 })

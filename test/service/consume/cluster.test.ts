@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Cluster } from '../../../src/service/consume/cluster.ts'
 import { listen } from '../../stack/listen.ts'
+import { until } from '../../stack/until.ts'
 
 const CLAIMS = { topic: 'claims', partition: 0 }
 const API_VERSIONS = 18
@@ -17,6 +18,9 @@ interface Broker {
   leader: number
   /** Kafka's code of the error of `billing`. */
   billingError: number
+  /** The ids of the brokers that it knows; all by default. */
+  listed: readonly number[] | null
+  connectionCount: number
 }
 
 /** A cluster of brokers with ids from 0 on, that has asked the first one. */
@@ -26,9 +30,13 @@ async function startBrokers(t: Test, count: number) {
   for (let id = 0; id < count; id++) {
     const server = createServer((socket) => {
       sockets.push(socket)
+      const broker = brokers[id]
+      if (broker === undefined) return
+      broker.connectionCount++
+      socket.on('close', () => broker.connectionCount--)
       socket.on('data', (request) => socket.write(answer(request, id)))
     })
-    brokers.push({ port: await listen(server), leader: 0, billingError: 0 })
+    brokers.push({ port: await listen(server), leader: 0, billingError: 0, listed: null, connectionCount: 0 })
     t.teardown(() => server.close())
   }
 
@@ -42,11 +50,16 @@ async function startBrokers(t: Test, count: number) {
   }
 
   function writeMetadata(id: number): Encoder {
-    const answer = new Encoder().writeInt32(brokers.length)
-    for (const [nodeId, { port }] of brokers.entries())
-      answer.writeInt32(nodeId).writeString('127.0.0.1').writeInt32(port).writeInt16(-1)
+    const { leader = 0, billingError = 0, listed = null } = brokers[id] ?? {}
+    const known = listed ?? [...brokers.keys()]
+    const answer = new Encoder().writeInt32(known.length)
+    for (const nodeId of known)
+      answer
+        .writeInt32(nodeId)
+        .writeString('127.0.0.1')
+        .writeInt32(brokers[nodeId]?.port ?? 0)
+        .writeInt16(-1)
     answer.writeInt32(0).writeInt32(2)
-    const { leader = 0, billingError = 0 } = brokers[id] ?? {}
     answer.writeInt16(0).writeString('claims').writeBoolean(false).writeInt32(1)
     answer.writeInt16(0).writeInt32(0).writeInt32(leader).writeInt32(0).writeInt32(0)
     return answer.writeInt16(billingError).writeString('billing').writeBoolean(false).writeInt32(0)
@@ -82,12 +95,42 @@ t.test('a broker that is cut off from the others is not the only one that is ask
   t.equal(cluster.leaderOf(CLAIMS), 0, 'each in turn: none is known to be right')
 })
 
-t.test('a leader counts as sure if all brokers name it; if not, another one is asked', async (t) => {
+t.test('a broker that has left the cluster is not asked, though MQ_BROKERS names it', async (t) => {
   const { brokers, cluster } = await startBrokers(t, 3)
-  await cluster.requireSureLeader(CLAIMS, 0)
-  for (const other of brokers.slice(1)) other.leader = 1
-  await t.rejects(cluster.requireSureLeader(CLAIMS, 0), /do not agree on who leads claims\/0/)
+  for (const other of brokers.slice(0, 2)) other.listed = [0, 1]
+  Object.assign(brokers[2] ?? {}, { leader: 2, listed: [2] })
+  await cluster.refresh()
+  const named: (number | undefined)[] = []
+  for (let i = 0; i < 9; i++) {
+    await cluster.refresh()
+    named.push(cluster.leaderOf(CLAIMS))
+  }
+  t.same(new Set(named), new Set([0]))
+})
+
+t.test('a leader is agreed on if most brokers name it; if not, another one is asked', async (t) => {
+  const { brokers, cluster } = await startBrokers(t, 3)
+  await cluster.requireAgreedLeader(CLAIMS, 0)
+  const [, second, third] = brokers
+  Object.assign(second ?? {}, { leader: 1 })
+  await cluster.requireAgreedLeader(CLAIMS, 0)
+  Object.assign(third ?? {}, { leader: 1 })
+  await t.rejects(cluster.requireAgreedLeader(CLAIMS, 0), /most brokers do not name broker 0 .* claims\/0/)
   t.equal(cluster.leaderOf(CLAIMS), 1)
+})
+
+t.test('a request apart has a connection of its own, to any broker that the metadata named', async (t) => {
+  const { brokers, cluster } = await startBrokers(t, 2)
+  const connections = (count: number) =>
+    until(() => brokers[1]?.connectionCount === count, { what: `${count} connections` })
+  const { promise: slow, resolve } = Promise.withResolvers<string>()
+  await cluster.ask(1, async () => {})
+  const apart = cluster.askApart(1, () => slow, 60_000)
+  await connections(2)
+  await cluster.ask(1, async () => {})
+  resolve('joined')
+  t.equal(await apart, 'joined')
+  await connections(1)
 })
 
 t.test('an unknown error of one topic keeps no other from its leaders', async (t) => {

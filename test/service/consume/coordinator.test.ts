@@ -73,16 +73,18 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
       { error: null, leaders: new Map(numbers.map((partition) => [partition, 1])) },
     ]),
   )
-  const requests = {
-    ask: <T>(node: number, request: (broker: Broker) => Promise<T>) => request(brokerAt(node)),
-    findCoordinator: async () => {
-      await cluster.found
-      return cluster.coordinator
-    },
-  }
+  const ask = <T>(node: number, request: (broker: Broker) => Promise<T>) => request(brokerAt(node))
   const member = new Coordinator({
-    cluster: { ...requests, topics: async () => found, refresh: async () => {} },
-    joins: requests,
+    cluster: {
+      ask,
+      askApart: ask,
+      findCoordinator: async () => {
+        await cluster.found
+        return cluster.coordinator
+      },
+      topics: async () => found,
+      refresh: async () => {},
+    },
     groupId: 'group',
     database: { id: '00000000-0000-4000-8000-000000000001', place: '' },
     build: BUILD,
