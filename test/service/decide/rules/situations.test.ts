@@ -1,4 +1,5 @@
 import t from 'tap'
+import { STATED_FACT_LIST } from '../../../../src/service/decide/event/stated-facts.ts'
 import { ADDRESSES, CHANNELS } from '../../../../src/service/decide/party/channel.ts'
 import { loadRuleTable } from '../../../../src/service/decide/rules/load-table.ts'
 import { describeSituation, foldSituations } from '../../../../src/service/decide/rules/situations.ts'
@@ -42,11 +43,12 @@ t.test('a situation is described by its known facts only', async (t) => {
     }),
     'party found, opted out, prefers text message, no email on file, phone on file',
   )
+  const stated = STATED_FACT_LIST.map(([, { column, usual }]) => `, ${column} ${usual}`).join('')
   t.equal(
     describeSituation(someFacts({ party: 'not found' })),
-    'party not found, not opted out, prefers email',
+    `party not found, not opted out, prefers email${stated}`,
   )
-  t.equal(describeSituation(someFacts({ party: 'missing' })), 'party missing')
+  t.equal(describeSituation(someFacts({ party: 'missing' })), `party missing${stated}`)
 })
 
 t.test('facts and values of another version are shown as texts', async (t) => {
