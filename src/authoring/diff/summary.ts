@@ -7,7 +7,7 @@ import {
 } from '../../authoring/templates/template-files.ts'
 import {
   ENVELOPE_MAP,
-  OUTCOMES,
+  OUTCOMES_FILE,
   PROMISES,
   RULE_TABLE,
   readText,
@@ -47,9 +47,9 @@ interface Options {
 
 async function summarise(world: World, { against, json }: Options): Promise<void> {
   await checkRevision(against, dirname(RULE_TABLE), 'git revision')
-  const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
+  const outcomes = await readFile(OUTCOMES_FILE, 'utf8').catch(() => '')
   // With the present ones, the old name of a renamed template would be a fault.
-  const outcomesThen = await readFileAt(against, OUTCOMES).catch(() => '')
+  const outcomesThen = await readFileAt(against, OUTCOMES_FILE).catch(() => '')
   const traffic = await readFile(TRAFFIC, 'utf8').catch(() => null)
   const trafficThen = await readFileAt(against, TRAFFIC).catch(() => null)
   const seen = listTrafficTypes(traffic)

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Option } from 'commander'
 import { readTemplateFiles } from '../../authoring/templates/template-files.ts'
-import { OUTCOMES, RULE_TABLE, readText, sha256, TEMPLATES } from '../../service/app/rule-files.ts'
+import { OUTCOMES_FILE, RULE_TABLE, readText, sha256, TEMPLATES } from '../../service/app/rule-files.ts'
 import { enumerate } from '../../service/decide/rules/first-match.ts'
 import { listTypesWithTemplate } from '../../service/decide/templates/template.ts'
 import { fileOption, newCommand } from '../../terminal/options.ts'
@@ -32,7 +32,7 @@ interface Options {
 }
 
 async function outcomes(world: World, options: Options): Promise<void> {
-  const accepted = await readText(OUTCOMES).catch(() => '')
+  const accepted = await readText(OUTCOMES_FILE).catch(() => '')
   const reworded = rewordOutcomes(accepted)
   const listed = options.reworded ? reworded : await listPresent(options.table, accepted)
   if (!options.reworded && reworded !== accepted.replaceAll('\r\n', '\n'))
@@ -40,7 +40,7 @@ async function outcomes(world: World, options: Options): Promise<void> {
       world,
       'rules/outcomes.txt has words of an earlier version: commit what "rules outcomes --reworded" prints, and the diff of a later commit shows only changed decisions and texts',
     )
-  if (options.accept) await writeFile(OUTCOMES, listed)
+  if (options.accept) await writeFile(OUTCOMES_FILE, listed)
   else world.stdout.write(options.json ? `${JSON.stringify({ outcomes: listed })}\n` : listed)
 }
 

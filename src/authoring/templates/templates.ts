@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path'
-import { OUTCOMES, readText, sha256, TEMPLATES, TRAFFIC } from '../../service/app/rule-files.ts'
+import { OUTCOMES_FILE, readText, sha256, TEMPLATES, TRAFFIC } from '../../service/app/rule-files.ts'
 import { describeTemplateFault, type TemplateFault } from '../../service/decide/templates/template.ts'
 import { listFaults } from '../../service/text/faults.ts'
 import { workflowCommand } from '../../terminal/annotations.ts'
@@ -33,13 +33,13 @@ interface Options {
 }
 
 async function check(world: World, { templates, annotations, json }: Options): Promise<void> {
-  const outcomes = await readText(OUTCOMES)
+  const outcomes = await readText(OUTCOMES_FILE)
   const accepted = acceptedEventTypes(outcomes)
   const seen = listTrafficTypes(await readText(TRAFFIC).catch(() => null))
   const options = { sha256, accepted, seen }
   const { faults: inTexts, ...checked } = checkTemplates(readTemplateFiles(templates), options)
   const conflict = findConflict(outcomes)
-  const inOutcomes = conflict === null ? [] : [{ file: relative(templates, OUTCOMES), ...conflict }]
+  const inOutcomes = conflict === null ? [] : [{ file: relative(templates, OUTCOMES_FILE), ...conflict }]
   const report = { ...checked, faults: [...inTexts, ...inOutcomes] }
   const { faults, warnings, lines } = report
   if (json) await print(world, JSON.stringify(report))

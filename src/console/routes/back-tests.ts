@@ -1,7 +1,7 @@
 import { LISTED_COUNT_MAX } from '../../authoring/back-test/backtest-report.ts'
 import { findMembers, groupDecisions } from '../../authoring/back-test/group-decisions.ts'
 import { readTemplateFiles } from '../../authoring/templates/template-files.ts'
-import { OUTCOMES, type RuleFiles, readText, TEMPLATES, TRAFFIC } from '../../service/app/rule-files.ts'
+import { OUTCOMES_FILE, type RuleFiles, readText, TEMPLATES, TRAFFIC } from '../../service/app/rule-files.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readUntil } from '../../service/store/connection/read-until.ts'
@@ -20,7 +20,7 @@ export function createWorkbench(
       promises,
       templates: readTemplateFiles(TEMPLATES),
       // The file may be missing, as for the summary of a pull request.
-      outcomes: await readText(OUTCOMES).catch(() => ''),
+      outcomes: await readText(OUTCOMES_FILE).catch(() => ''),
       traffic: await readText(TRAFFIC).catch(() => null),
       repositoryUrl,
     }),

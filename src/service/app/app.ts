@@ -162,7 +162,7 @@ export async function createApp(
       // Before it joins the group, whose other members look for it in the database. Tried again each minute.
       await announcer
         .announce(reached)
-        .catch((error) => log.warn({ err: error }, 'the database could not be told that this replica runs'))
+        .catch((error) => log.warn({ err: error }, 'could not record that this replica runs'))
       const roleFault = await judgeRole(reached)
       if (roleFault !== null) log.warn({ remedy: ROLE_REMEDY }, roleFault)
       return readDatabaseName(reached, config.database.url)

@@ -3,7 +3,7 @@ import type { Surge } from '../store/read/find-surges.ts'
 import { counted } from '../text/count.ts'
 
 const REMEDY =
-  'If that is wrong, hold all messages unless they are held already, on the overview of the console or by the command `hold`: nothing is lost'
+  'If that is unexpected and nothing is held yet, hold all messages, on the overview of the console or by the command `hold`: held messages are not lost'
 
 /** Names the event type of which most was sent, and counts the others. */
 export function judgeSurges([most, ...others]: readonly Surge[]): Notice | null {

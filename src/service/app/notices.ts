@@ -14,7 +14,7 @@ export function createNotices(judges: readonly Judge[], log: Logger) {
     found[index] = notice
     if (notice !== null && before?.subject !== notice.subject)
       log.warn({ remedy: notice.remedy }, notice.text)
-    if (before && notice === null) log.info(`right again: ${before.subject}`)
+    if (before && notice === null) log.info(`resolved: ${before.subject}`)
   }
 
   return {

@@ -24,7 +24,7 @@ export const TEMPLATES = authored('templates')
 export const RULE_TABLE = authored('rules/dispatch.csv')
 export const PROMISES = authored('rules/promises.csv')
 /** The accepted outcome of every situation, and the accepted texts. */
-export const OUTCOMES = authored('rules/outcomes.txt')
+export const OUTCOMES_FILE = authored('rules/outcomes.txt')
 /** How many events had which facts. A house may lack it. */
 export const TRAFFIC = authored('rules/traffic.csv')
 /** Maps the fields of an event to places in its message. */

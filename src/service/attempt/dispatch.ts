@@ -139,7 +139,7 @@ function createConflictWarning({ monotonicMs }: Clock, log: Logger) {
     const { message, rejection } = example
     log.warn(
       { count, topic, partition, offset: String(message.offset), error: rejection.error },
-      'messages have the event id of another one: their members are not told; see `rejected list --code conflict`',
+      'messages reuse an event id: their members are not notified; see `rejected list --code conflict`',
     )
     lastMs = monotonicMs()
     count = 0

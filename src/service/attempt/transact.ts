@@ -17,7 +17,7 @@ import type { PreferencesByParty } from '../decide/party/preferences.ts'
 import { CodedError } from '../text/error-codes.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** Makes attempts. Dispatch, retry and requests have one each: a row that is refused to one must not slow the others. */
+/** Makes attempts. Dispatch, retry and requests have one each: a bad row of one must not slow the others. */
 export interface AttemptMaker extends RulesInForce {
   readonly store: Store
   readonly send: Send

@@ -25,6 +25,6 @@ t.test(
     t.same(notices.list(), [notice('41 s off')])
     answer = async () => null
     await notices.update()
-    t.same([notices.list(), lines], [[], ['40 s off', 'right again: the clock']])
+    t.same([notices.list(), lines], [[], ['40 s off', 'resolved: the clock']])
   },
 )
