@@ -1,5 +1,5 @@
+import { CLOCKS_REMEDY, describeDifference, isOff } from '../../service/app/clock-difference.ts'
 import type { Config } from '../../service/config/config.ts'
-import { CLOCKS_REMEDY, describeDifference, isOff } from '../../service/time/clock-difference.ts'
 import { describeServer } from './describe-server.ts'
 import { type Check, Problem, RUN_AGAIN, type Warning } from './remedies.ts'
 
