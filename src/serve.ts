@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import type { DescribeChange } from './service/app/activation.ts'
 import { type App, createApp } from './service/app/app.ts'
-import type { DescribeChange } from './service/app/in-force.ts'
 import { readRuleFiles } from './service/app/rule-files.ts'
 import { type Config, loadConfig } from './service/config/config.ts'
 import { judgeMemory } from './service/config/memory.ts'

@@ -1,4 +1,4 @@
-import { loadArchivedRules } from '../../service/app/in-force.ts'
+import { loadArchivedRules } from '../../service/app/load-archived-rules.ts'
 import { TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
 import { WITHOUT_RULE } from '../../service/decide/decision/skip-pruned.ts'
 import type { PastRule } from '../../service/decide/rules/rule.ts'

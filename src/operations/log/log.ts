@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { explainPage } from '../../service/app/in-force.ts'
+import { explainPage } from '../../service/app/load-archived-rules.ts'
 import { loadRetryLimits } from '../../service/config/config.ts'
 import { shownSubject } from '../../service/decide/party/channel.ts'
 import type { ListedLogEntry, ListedRow } from '../../service/model/log/log-entry.ts'

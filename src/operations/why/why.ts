@@ -1,4 +1,4 @@
-import { loadArchivedRules } from '../../service/app/in-force.ts'
+import { loadArchivedRules } from '../../service/app/load-archived-rules.ts'
 import { loadRetryLimits, loadTraceUrl } from '../../service/config/config.ts'
 import { describeEntry, explain } from '../../service/decide/why/explain-decision.ts'
 import { getLogEntry } from '../../service/store/read/get-log-entry.ts'

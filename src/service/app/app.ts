@@ -21,13 +21,14 @@ import { readAheadMs } from '../store/read/read-clock.ts'
 import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
 import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
+import { archiveEnvelopeMap, archiveRevisions } from '../store/write/archive-revisions.ts'
 import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { share } from '../time/share.ts'
+import { createActivation, type DescribeChange } from './activation.ts'
 import { createAnnouncer } from './announce.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
 import { judgeDatabaseClock } from './clock-difference.ts'
-import { archiveRuleFiles, type DescribeChange } from './in-force.ts'
 import { judgeSurges } from './judge-surges.ts'
 import { listAuthored } from './known-event-types.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
@@ -158,7 +159,9 @@ export async function createApp(
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
     const { pool, prepared: databaseName } = await database.reach(stopping.signal, async (reached) => {
-      await archiveRuleFiles(reached, ruleFiles)
+      // Each decision names its revisions.
+      await archiveRevisions(reached, ruleFiles.ruleTable, [...ruleFiles.templates.values()])
+      await archiveEnvelopeMap(reached, ruleFiles.envelopeMapRevision)
       // Before it joins the group, whose other members look for it in the database. Tried again each minute.
       await announcer
         .announce(reached)
@@ -170,8 +173,9 @@ export async function createApp(
     if (stopping.signal.aborted) return
     void notices.update()
     void announcer.watch(stopping.signal)
-    const { describeChange } = wings
-    const needs = {
+    const activation = createActivation(pool, ruleFiles, config, wings.describeChange, log)
+    opened.defer(activation.settled)
+    worker = createWorker({
       config,
       connection,
       brokers,
@@ -183,10 +187,9 @@ export async function createApp(
       replicaId: self.id,
       metrics,
       tracing,
-      describeChange,
+      onCommit: activation.begin,
       log,
-    }
-    worker = createWorker(needs)
+    })
     opened.defer(worker.stop)
     await worker.run()
   }

@@ -43,7 +43,6 @@ import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import type { Clock } from '../time/clock.ts'
 import { share } from '../time/share.ts'
-import { createActivation, type DescribeChange } from './in-force.ts'
 import { createParseBy, type RuleFiles } from './rule-files.ts'
 import { skipBatch } from './skip-batch.ts'
 
@@ -55,7 +54,7 @@ const REDRIVEN_COUNT_MAX = 50
 /** One held partition a second asks whether the hold is still in force. */
 const HOLDS_SHARED = { validMs: 1_000, deadlineMs: 5_000 }
 
-interface WorkerNeeds {
+interface WorkerParts {
   readonly config: Config
   readonly connection: KafkaConnection
   readonly ruleFiles: RuleFiles
@@ -67,27 +66,27 @@ interface WorkerNeeds {
   readonly brokers: Brokers
   readonly metrics: Pick<Metrics, 'stage' | 'countRestart' | 'countLost' | 'countRowsLost'>
   readonly tracing: Tracing | null
-  readonly describeChange: DescribeChange
+  /** Called after each commit of attempts. Waits for nothing. */
+  readonly onCommit: () => void
   readonly log: Logger
 }
 
 /** The consumer, the retry and requests, for a database that is ready. */
-export function createWorker(needs: WorkerNeeds) {
-  const { config, connection, brokers, ruleFiles, parties, pool, metrics, tracing, log } = needs
+export function createWorker(parts: WorkerParts) {
+  const { config, connection, brokers, ruleFiles, parties, pool, metrics, tracing, log } = parts
   const stage: RunStage =
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const activation = createActivation(pool, ruleFiles, config, needs.describeChange, log)
   // Dispatch, retry and requests each find refused rows for themselves: a bad row of one must not slow the others.
   const createMaker = (): AttemptMaker => ({
     ruleTable: ruleFiles.ruleTable,
     templates: ruleFiles.templates,
     store: createStore(pool),
-    send: sendByChannel(needs.senders),
+    send: sendByChannel(parts.senders),
     stage,
     clock: CLOCK,
-    onCommit: activation.begin,
+    onCommit: parts.onCommit,
     mustProbe: false,
   })
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, stage)
@@ -98,7 +97,7 @@ export function createWorker(needs: WorkerNeeds) {
     ruleTableRevision: ruleFiles.ruleTable.revision,
     envelopeMapRevision: ruleFiles.envelopeMapRevision.revision,
     startedMs: Date.now(),
-    replica: needs.replicaId,
+    replica: parts.replicaId,
   }
   const options = { ...config.broker, connection, batchCountMax: config.batchMax, build }
   const warnOfHistory = createWarnOfHistory(brokers, config.broker.topics, build.startedMs, log)
@@ -115,7 +114,7 @@ export function createWorker(needs: WorkerNeeds) {
     findReason: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     countLost: metrics.countLost,
     countRowsLost: metrics.countRowsLost,
-    database: needs.databaseName,
+    database: parts.databaseName,
   }
   const consumer = new Consumer(options, consumerNeeds, log)
   const retryLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
@@ -151,7 +150,6 @@ export function createWorker(needs: WorkerNeeds) {
     },
     stop: async () => {
       await Promise.all([consumer.stop(), retry.stop(), requests.stop()])
-      await activation.settled()
     },
   }
 }

@@ -1,43 +1,9 @@
 import type { Logger } from 'pino'
-import type { CommonQueryMethods } from 'slonik'
-import { readRules } from '../decide/rules/archived-rules.ts'
 import type { RuleTable } from '../decide/rules/table.ts'
-import { explainListed } from '../decide/why/why-told-or-not.ts'
-import type { DecidedRow } from '../model/log/log-entry.ts'
-import type { LogPage } from '../model/log/log-page.ts'
 import type { DatabasePool } from '../store/connection/pool.ts'
-import { readArchived } from '../store/read/read-archive.ts'
 import { activateRuleTable, type CommitOfRules } from '../store/write/activate-rule-table.ts'
-import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../store/write/archive-revisions.ts'
-import { type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
-
-/** The rules that made these decisions, from the archive. */
-export function loadArchivedRules(
-  pool: CommonQueryMethods,
-  decisions: readonly { ruleTableRevision: string }[],
-) {
-  return readRules(decisions, (revision) => readArchived(pool, 'ruleset', revision), TEMPLATE_EVENT_TYPES)
-}
-
-/** Adds to each entry of a list why its member was not told. */
-export async function explainPage(
-  pool: CommonQueryMethods,
-  { items, next }: LogPage<DecidedRow>,
-): Promise<LogPage> {
-  const revisions = items.flatMap(({ ruleTableRevision }) =>
-    ruleTableRevision === null ? [] : [{ ruleTableRevision }],
-  )
-  return { items: explainListed(items, await loadArchivedRules(pool, revisions)), next }
-}
-
-/** Archives the rule table, the envelope map and the templates, so that each decision can name its revisions. */
-export async function archiveRuleFiles(
-  pool: DatabasePool,
-  { ruleTable, templates, envelopeMapRevision }: RuleFiles,
-): Promise<void> {
-  await archiveRevisions(pool, ruleTable, [...templates.values()])
-  await archiveEnvelopeMap(pool, envelopeMapRevision)
-}
+import type { Revision } from '../store/write/archive-revisions.ts'
+import type { RuleFiles } from './rule-files.ts'
 
 /** Describes what a rule table changes; `before` is the source of the previous one. Returns its faults if it can no longer be read. */
 export type DescribeChange = (
@@ -69,7 +35,9 @@ export function createActivation(
         log.warn({ err: error }, 'the rule table in force could not be recorded; the next batch tries again')
       })
     },
-    settled: async () => recording,
+    settled: async (): Promise<void> => {
+      await recording
+    },
   }
 }
 
