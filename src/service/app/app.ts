@@ -3,11 +3,9 @@ import type { Logger } from 'pino'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { createBacklog } from '../attempt/watch-backlog.ts'
 import type { Config } from '../config/config.ts'
-import { type Brokers, createBrokers } from '../consume/brokers.ts'
-import type { GroupMember } from '../consume/describe-group.ts'
+import { createBrokers } from '../consume/brokers.ts'
 import { READ_UNCOMMITTED } from '../consume/fetch-request.ts'
 import { judgeBuilds, judgeDatabases, judgeGroups, judgeMembers } from '../consume/member-notices.ts'
-import type { PartyClient } from '../contacts/client.ts'
 import { findUnusedMaps } from '../decide/event/envelope-map.ts'
 import { createCaseJudge } from '../decide/event/event-type-pattern.ts'
 import { findHold } from '../model/request/hold.ts'
@@ -22,7 +20,7 @@ import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
 import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
 import { archiveEnvelopeMap, archiveRevisions } from '../store/write/archive-revisions.ts'
-import { createMetrics, type MetricsNeeds } from '../telemetry/registry.ts'
+import { createMetrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { share } from '../time/share.ts'
 import { createActivation, type DescribeChange } from './activation.ts'
@@ -33,7 +31,7 @@ import { judgeSurges } from './judge-surges.ts'
 import { listAuthored } from './known-event-types.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
 import { createNotices } from './notices.ts'
-import { createDatabase, type Database } from './pools.ts'
+import { createDatabase } from './pools.ts'
 import { givesReason, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorker, type Worker } from './worker.ts'
 
@@ -117,11 +115,33 @@ export async function createApp(
     ],
     log,
   )
-  const needs = metricsNeeds(config, ruleFiles, database, parties, brokers, listMembers, () => worker)
+  const backlog = createBacklog({
+    assignment: () => worker?.consumer.membership.assignment ?? null,
+    oldestMs: (topic, partition) => worker?.consumer.partitions.oldestMs(topic, partition) ?? null,
+    // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
+    // A broker that stands still must not hide how far the partitions of the others are behind.
+    ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
+    ownedByGroup: async () => new Set((await listMembers()).flatMap(({ owned }) => owned)),
+    checkpoints: async () => listCheckpoints(database.pool(), topics),
+    failedRows: async () => countFailedEntries(database.pool(), config.retry),
+    wallMs: Date.now,
+    monotonicMs: () => performance.now(),
+  })
   const metrics = createMetrics({
-    ...needs,
-    notices: notices.list,
-    clockAheadMs: () => clockAheadMs,
+    ...describeMetrics(config, ruleFiles),
+    backlog,
+    heldTopics: async () => {
+      const holds = await readHolds(database.pool())
+      return topics.filter((topic) => findHold(holds, topic) !== null)
+    },
+    readState: () => ({
+      connections: database.connections(),
+      blocked: worker?.consumer.blocked ?? [],
+      foreign: worker?.consumer.foreign.found ?? [],
+      notices: notices.list(),
+      clockAheadMs,
+      isPolicyAdministrationDown: parties.isDown(),
+    }),
   })
   const minute = setInterval(() => {
     void metrics.logMinute(log)
@@ -138,7 +158,7 @@ export async function createApp(
     worker: () => worker,
     parties,
     replicaId: self.id,
-    backlog: needs.backlog,
+    backlog,
     openConsole: wings.openConsole,
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
@@ -219,48 +239,20 @@ export async function createApp(
   }
 }
 
-function metricsNeeds(
-  config: Config,
-  ruleFiles: RuleFiles,
-  database: Database,
-  parties: PartyClient,
-  brokers: Brokers,
-  listMembers: () => Promise<readonly GroupMember[]>,
-  worker: () => Worker | null,
-): Omit<MetricsNeeds, 'clockAheadMs' | 'notices'> {
-  const { topics, groupId } = config.broker
+/** Constant labels and settings of the metrics. */
+function describeMetrics({ broker, policyAdministration, retry }: Config, ruleFiles: RuleFiles) {
   return {
     version: packageJson.version,
     ruleTableRevision: ruleFiles.ruleTable.revision,
     envelopeMapRevision: ruleFiles.envelopeMapRevision.revision,
-    groupId,
-    topics,
+    groupId: broker.groupId,
+    topics: broker.topics,
     rules: ruleFiles.ruleTable.rules,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     isInOtherCase: createCaseJudge(listAuthored(ruleFiles.ruleTable)),
     givesReason,
-    addressPlaces: config.policyAdministration.addresses,
-    attemptCountMax: config.retry.attemptCountMax,
-    backlog: createBacklog({
-      assignment: () => worker()?.consumer.membership.assignment ?? null,
-      oldestMs: (topic, partition) => worker()?.consumer.partitions.oldestMs(topic, partition) ?? null,
-      // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
-      // A broker that stands still must not hide how far the partitions of the others are behind.
-      ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
-      ownedByGroup: async () => new Set((await listMembers()).flatMap(({ owned }) => owned)),
-      checkpoints: async () => listCheckpoints(database.pool(), topics),
-      failedRows: async () => countFailedEntries(database.pool(), config.retry),
-      wallMs: Date.now,
-      monotonicMs: () => performance.now(),
-    }),
-    connections: database.connections,
-    blocked: () => worker()?.consumer.blocked ?? [],
-    foreign: () => worker()?.consumer.foreign.found ?? [],
-    isPolicyAdministrationDown: parties.isDown,
-    heldTopics: async () => {
-      const holds = await readHolds(database.pool())
-      return topics.filter((topic) => findHold(holds, topic) !== null)
-    },
+    addressPlaces: policyAdministration.addresses,
+    attemptCountMax: retry.attemptCountMax,
   }
 }
 

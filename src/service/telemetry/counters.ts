@@ -20,11 +20,6 @@ const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
-export interface CounterNeeds {
-  readonly topics: readonly string[]
-  readonly rules: readonly Pick<Rule, 'id' | 'outcome'>[]
-}
-
 const TIMED_STAGES = ['look_up', 'contacts', 'commit', 'send'] as const satisfies readonly StageName[]
 
 /** Number of a batch's events whose fields and addresses are judged: a mapping's fault affects nearly all events. */
@@ -122,7 +117,11 @@ export function createCounters(registers: Registry[]) {
 export type Counters = ReturnType<typeof createCounters>
 
 /** Starts counters at 0, so that the first increase counts as one. */
-export function startAtZero(counters: Counters, { topics, rules }: CounterNeeds): void {
+export function startAtZero(
+  counters: Counters,
+  topics: readonly string[],
+  rules: readonly Pick<Rule, 'id' | 'outcome'>[],
+): void {
   for (const result of BATCH_RESULTS) counters.batches.inc({ result }, 0)
   for (const topic of topics) for (const lost of [counters.lost, counters.rowsLost]) lost.inc({ topic }, 0)
   for (const code of Object.keys(REJECTIONS)) counters.rejected.inc({ code }, 0)

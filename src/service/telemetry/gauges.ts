@@ -4,30 +4,35 @@ import type { Blocked } from '../model/block-reasons.ts'
 import type { Notice } from '../model/service-status.ts'
 import { withTimeout } from '../time/with-timeout.ts'
 
-export interface GaugeNeeds {
+/** Readings at a scrape that need no wait. */
+export interface ReplicaState {
+  /** Empty if the database has not been reached yet. */
+  readonly connections: readonly { pool: string; acquired: number; idle: number; waiters: number }[]
+  readonly blocked: readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
+  readonly foreign: readonly { readonly id: string }[]
+  readonly notices: readonly Notice[]
+  /** How far the database's clock was ahead a minute ago or less; 0 until it is known. */
+  readonly clockAheadMs: number
+  readonly isPolicyAdministrationDown: boolean
+}
+
+export interface GaugeSources {
   readonly version: string
   readonly ruleTableRevision: string
   readonly envelopeMapRevision: string
   /** The consumer group, which distinguishes deployments. */
   readonly groupId: string
   readonly backlog: () => Promise<Backlog>
-  /** Empty if the database has not been reached yet. */
-  readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
-  readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
-  readonly foreign: () => readonly { readonly id: string }[]
-  readonly notices: () => readonly Notice[]
-  /** How far the database's clock was ahead a minute ago or less; 0 until it is known. */
-  readonly clockAheadMs: () => number
-  readonly isPolicyAdministrationDown: () => boolean
   /** The topics of this process that are held. Rejects if the database does not answer. */
   readonly heldTopics: () => Promise<readonly string[]>
+  readonly readState: () => ReplicaState
 }
 
 /** Together with the backlog's limit, less than Prometheus's default timeout of 10 s. */
 const HOLDS_MS_MAX = 2_000
 
 /** Registers the gauges. `readGauges` sets all but `dataFaults` at a scrape. */
-export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
+export function createGauges(sources: GaugeSources, registers: Registry[]) {
   function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
   }
@@ -96,16 +101,16 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     'envelope_map_revision',
   ]).set(
     {
-      version: needs.version,
-      rule_table_revision: needs.ruleTableRevision,
-      envelope_map_revision: needs.envelopeMapRevision,
+      version: sources.version,
+      rule_table_revision: sources.ruleTableRevision,
+      envelope_map_revision: sources.envelopeMapRevision,
     },
     1,
   )
 
   async function readGauges(): Promise<void> {
-    const backlog = await needs.backlog()
-    joined.set({ group: needs.groupId }, backlog.assignedCount === null ? 0 : 1)
+    const backlog = await sources.backlog()
+    joined.set({ group: sources.groupId }, backlog.assignedCount === null ? 0 : 1)
     assigned.set(backlog.assignedCount ?? 0)
     broker.set(backlog.brokerReachable ? 1 : 0)
     database.set(backlog.databaseReachable ? 1 : 0)
@@ -119,7 +124,7 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
     const heldTopics = backlog.databaseReachable
       ? await withTimeout(
           HOLDS_MS_MAX,
-          needs.heldTopics().catch(() => null),
+          sources.heldTopics().catch(() => null),
           () => null,
         )
       : null
@@ -129,25 +134,26 @@ export function createGauges(needs: GaugeNeeds, registers: Registry[]) {
       const waiting = backlog.waitingByTopic.get(topic)
       if (waiting !== undefined) heldEvents.set({ topic }, waiting)
     }
+    const state = sources.readState()
     blocked.reset()
-    for (const { topic, partition, reason } of needs.blocked()) blocked.set({ topic, partition, reason }, 1)
+    for (const { topic, partition, reason } of state.blocked) blocked.set({ topic, partition, reason }, 1)
     foreign.reset()
-    for (const { id } of needs.foreign()) foreign.set({ database: id }, 1)
+    for (const { id } of state.foreign) foreign.set({ database: id }, 1)
     shared.reset()
-    for (const { shares } of needs.notices()) if (shares !== undefined) shared.set({ resource: shares }, 1)
-    clockAhead.set(needs.clockAheadMs() / 1_000)
+    for (const { shares } of state.notices) if (shares !== undefined) shared.set({ resource: shares }, 1)
+    clockAhead.set(state.clockAheadMs / 1_000)
     failedRows.reset()
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)
       failedRows.set({ state: 'given_up' }, backlog.failedRows.givenUp)
       expiredRows.set(backlog.failedRows.expired)
     }
-    for (const { pool, acquired, idle, waiters: waiting } of needs.connections()) {
+    for (const { pool, acquired, idle, waiters: waiting } of state.connections) {
       connections.set({ pool, state: 'acquired' }, acquired)
       connections.set({ pool, state: 'idle' }, idle)
       waiters.set({ pool }, waiting)
     }
-    down.set(needs.isPolicyAdministrationDown() ? 1 : 0)
+    down.set(state.isPolicyAdministrationDown ? 1 : 0)
   }
 
   return { dataFaults, readGauges }

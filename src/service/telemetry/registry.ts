@@ -1,10 +1,13 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { AddressPointers } from '../decide/data-fault.ts'
-import { type CounterNeeds, countStages, createCounters, startAtZero } from './counters.ts'
-import { createGauges, type GaugeNeeds } from './gauges.ts'
+import type { Rule } from '../decide/rules/rule.ts'
+import { countStages, createCounters, startAtZero } from './counters.ts'
+import { createGauges, type GaugeSources } from './gauges.ts'
 import { createMinutely } from './minutely.ts'
 
-export interface MetricsNeeds extends CounterNeeds, GaugeNeeds {
+export interface MetricSources extends GaugeSources {
+  readonly topics: readonly string[]
+  readonly rules: readonly Pick<Rule, 'id' | 'outcome'>[]
   /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>
   /** True if a text or a rule names the type in another letter case. */
@@ -26,23 +29,23 @@ const EVENT_LOOP_PRECISION_MS = 50
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
 /** The library's metrics and the service's own: counters.ts and gauges.ts define them. */
-export function createMetrics(needs: MetricsNeeds) {
+export function createMetrics(sources: MetricSources) {
   const register = new Registry()
   const registers = [register]
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
   for (const name of MISNAMED) register.removeSingleMetric(name)
-  const { dataFaults, readGauges } = createGauges(needs, registers)
+  const { dataFaults, readGauges } = createGauges(sources, registers)
   const counters = createCounters(registers)
-  startAtZero(counters, needs)
+  startAtZero(counters, sources.topics, sources.rules)
   const minutely = createMinutely(counters, dataFaults)
   return {
     stage: countStages(
       counters,
-      needs.eventTypes,
-      needs.isInOtherCase,
-      needs.givesReason,
-      needs.addressPlaces,
-      needs.attemptCountMax,
+      sources.eventTypes,
+      sources.isInOtherCase,
+      sources.givesReason,
+      sources.addressPlaces,
+      sources.attemptCountMax,
     ),
     /** Logs the counts since the last call, see `createMinutely`. */
     logMinute: minutely.log,

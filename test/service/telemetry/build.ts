@@ -1,8 +1,18 @@
-import type { MetricsNeeds } from '../../../src/service/telemetry/registry.ts'
+import type { ReplicaState } from '../../../src/service/telemetry/gauges.ts'
+import type { MetricSources } from '../../../src/service/telemetry/registry.ts'
 import { ADDRESS_PLACES } from '../build.ts'
 
-/** The needs of the metrics of an idle replica. */
-export function someMetricsNeeds(): Omit<MetricsNeeds, 'topics' | 'rules' | 'backlog'> {
+export const IDLE: ReplicaState = {
+  connections: [],
+  blocked: [],
+  foreign: [],
+  notices: [],
+  clockAheadMs: 0,
+  isPolicyAdministrationDown: false,
+}
+
+/** The sources of the metrics of an idle replica. */
+export function metricSources(): Omit<MetricSources, 'topics' | 'rules' | 'backlog'> {
   return {
     version: '1.2.3',
     ruleTableRevision: 'abc',
@@ -13,12 +23,7 @@ export function someMetricsNeeds(): Omit<MetricsNeeds, 'topics' | 'rules' | 'bac
     givesReason: (eventType) => eventType === 'claim.rejected',
     addressPlaces: ADDRESS_PLACES,
     attemptCountMax: 3,
-    connections: () => [],
-    blocked: () => [],
-    clockAheadMs: () => 0,
-    notices: () => [],
-    foreign: () => [],
-    isPolicyAdministrationDown: () => false,
     heldTopics: async () => [],
+    readState: () => IDLE,
   }
 }

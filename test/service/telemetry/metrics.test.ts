@@ -11,7 +11,7 @@ import { createLog } from '../../../src/service/telemetry/log.ts'
 import { createMetrics } from '../../../src/service/telemetry/registry.ts'
 import { aFound, aMessage, committedAt } from '../build.ts'
 import { anAttempt } from '../decide/attempt/build.ts'
-import { someMetricsNeeds } from './build.ts'
+import { IDLE, metricSources } from './build.ts'
 import { readExposition } from './exposition.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
 
@@ -33,17 +33,20 @@ function theMetrics(heldTopics = async () => ['claims']) {
   let backlog = BACKLOG
   const blocked = [{ topic: 'claims', partition: 3, reason: 'locked' as const }]
   const metrics = createMetrics({
-    ...someMetricsNeeds(),
+    ...metricSources(),
     topics: ['claims', 'billing'],
     rules: [{ id: 'no-party', outcome: 'FAIL' }],
     backlog: async () => backlog,
-    connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
-    // Until the first scrape.
-    blocked: () => blocked.splice(0),
-    clockAheadMs: () => -1_500,
-    foreign: () => [{ id: 'other' }],
-    isPolicyAdministrationDown: () => true,
     heldTopics,
+    readState: () => ({
+      ...IDLE,
+      connections: [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
+      // Until the first scrape.
+      blocked: blocked.splice(0),
+      clockAheadMs: -1_500,
+      foreign: [{ id: 'other' }],
+      isPolicyAdministrationDown: true,
+    }),
   })
   const read = async (change: Partial<Backlog> = {}) => {
     backlog = { ...BACKLOG, ...change }

@@ -11,7 +11,7 @@ import { createMetrics } from '../../../src/service/telemetry/registry.ts'
 import { createRandom, type Random } from '../../stack/random.ts'
 import { aMessage, anAnswered, committedAt } from '../build.ts'
 import { anAttempt, NOT_FOUND } from '../decide/attempt/build.ts'
-import { someMetricsNeeds } from './build.ts'
+import { metricSources } from './build.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
 
 const ALERTS = fileURLToPath(new URL('../../../src/service/telemetry/alerts.yaml', import.meta.url))
@@ -80,7 +80,7 @@ function anEvent(topic: string, random: Random, partyLocator: string, contact: C
 function startReplica({ release }: Pod) {
   let backlog: Backlog | null = null
   const metrics = createMetrics({
-    ...someMetricsNeeds(),
+    ...metricSources(),
     ruleTableRevision: release,
     topics: Object.keys(TOPICS),
     rules: [{ id: 'email', outcome: 'SEND' }],
