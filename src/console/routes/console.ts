@@ -2,7 +2,7 @@ import { searchLog } from '../../operations/log/search-log.ts'
 import { getRequest, listRequests } from '../../operations/requests/list-requests.ts'
 import { ONE_ITEM, previewRequest } from '../../operations/requests/preview-request.ts'
 import { resolveTarget } from '../../operations/requests/resolve-target.ts'
-import type { ConsoleNeeds } from '../../service/app/listeners.ts'
+import type { ConsoleParts } from '../../service/app/listeners.ts'
 import type { Config } from '../../service/config/config.ts'
 import { findSkipReason, type RetryCandidate } from '../../service/decide/attempt/retry-candidate.ts'
 import { listPartitions, partitionKey } from '../../service/decide/event/position.ts'
@@ -46,17 +46,17 @@ const REJECTED_SHARED = { validMs: 15_000, deadlineMs: 15_000 }
 const COUNT_MS_MAX = 500
 
 /** The administrators' page and its data, for the management listener. */
-export function openConsole(needs: ConsoleNeeds): (app: HttpApp) => void {
-  const [page, data] = [readConsolePage(), createConsoleData(needs)]
-  return (app) => addConsole(app, page, data, { ...needs, signIn: needs.config.signIn })
+export function openConsole(parts: ConsoleParts): (app: HttpApp) => void {
+  const [page, data] = [readConsolePage(), createConsoleData(parts)]
+  return (app) => addConsole(app, page, data, { ...parts, signIn: parts.config.signIn })
 }
 
-/** Only the data is personal and needs a token. */
+/** Only the data is personal and parts a token. */
 export function addConsole(
   app: HttpApp,
   page: ConsolePage,
   data: ConsoleData,
-  { tokens, isLoopback, signIn }: Pick<ConsoleNeeds, 'tokens' | 'isLoopback'> & Pick<Config, 'signIn'>,
+  { tokens, isLoopback, signIn }: Pick<ConsoleParts, 'tokens' | 'isLoopback'> & Pick<Config, 'signIn'>,
 ): void {
   app.register(async (open: HttpApp) => consolePage(open, page, signIn))
   app.register(consoleData(data, tokens, isLoopback), { prefix: '/console/data' })
@@ -95,7 +95,7 @@ function createRequestDesk({
   config,
   ruleFiles: { ruleTable, envelopeMaps },
   database: { httpPool, listPool },
-}: ConsoleNeeds): Requests {
+}: ConsoleParts): Requests {
   const willBeSkipped = (candidate: RetryCandidate, preferences: Preferences | undefined) =>
     findSkipReason(ruleTable.decide, candidate, preferences)
   /** Throws CorrectableError for a hold that would stop nothing. A resume may name a topic that is no longer consumed. */
@@ -133,13 +133,13 @@ const toIso = (ms: number) => new Date(ms).toISOString()
 /** Reads the state of the service. A slow count appears at the next call. */
 function createStatus({
   config,
-  worker: current,
+  consumer: readConsumer,
   parties,
   replicaId,
   notices,
   backlog,
   database,
-}: ConsoleNeeds) {
+}: ConsoleParts) {
   const nowMs = () => performance.now()
   /** Counted anew for each set of holds, since an earlier count does not include a hold's waiting events. */
   const readBacklog = share((_holds: string) => backlog(), BACKLOG_SHARED, nowMs)
@@ -167,7 +167,7 @@ function createStatus({
     )
   }
   return async (): Promise<ServiceStatus> => {
-    const consumer = current()?.consumer
+    const consumer = readConsumer()
     const [fault, lookUps] = await Promise.all([database.fault(), parties.fault()])
     const failsSinceMs = parties.failsSinceMs()
     const holds = fault === null ? await readHolds(database.httpPool()).catch(() => null) : []
@@ -185,9 +185,9 @@ function createStatus({
     const waiting = sum([...(found?.waitingByTopic.values() ?? [])])
     const isAllHere = waiting === sum(here.map(({ messageCount }) => messageCount))
     return {
-      isStarting: consumer === undefined,
+      isStarting: consumer === null,
       consuming:
-        consumer === undefined
+        consumer === null
           ? 'the service is starting'
           : (consumer.membership.waitsFor ?? consumer.foreign.reason),
       database: fault ?? (holds === null ? 'it does not answer' : null),
@@ -218,17 +218,17 @@ function createStatus({
   }
 }
 
-function createConsoleData(needs: ConsoleNeeds): ConsoleData {
-  const { config, ruleFiles, logEntries } = needs
+function createConsoleData(parts: ConsoleParts): ConsoleData {
+  const { config, ruleFiles, logEntries } = parts
   const { ruleTable } = ruleFiles
-  const { httpPool, listPool } = needs.database
+  const { httpPool, listPool } = parts.database
   const loggedEventTypes = share(
     () => listEventTypes(listPool()),
     EVENT_TYPES_SHARED,
     () => performance.now(),
   )
   const eventTypes = async (): Promise<readonly KnownEventType[]> => {
-    const known = new Map<string, string | null>(needs.eventTypes.authored.map((type) => [type, null]))
+    const known = new Map<string, string | null>(parts.eventTypes.authored.map((type) => [type, null]))
     for (const { eventType, lastAt } of await loggedEventTypes()) known.set(eventType, lastAt)
     return [...known].map(([eventType, lastAt]) => ({ eventType, lastAt }))
   }
@@ -245,15 +245,15 @@ function createConsoleData(needs: ConsoleNeeds): ConsoleData {
     countEntries: async (window) => countLogEntries(listPool(), config.retry, window),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
-      unknownEventTypes: needs.eventTypes.listUnknown,
+      unknownEventTypes: parts.eventTypes.listUnknown,
       changes: async (partyLocator, limit) => {
         const { items, next } = await listPreferenceChanges(httpPool(), partyLocator, { limit, after: null })
         return { changes: [...items], isMore: next !== null }
       },
     },
     workbench: createWorkbench(config, ruleFiles, listPool),
-    requests: createRequestDesk(needs),
-    status: createStatus(needs),
+    requests: createRequestDesk(parts),
+    status: createStatus(parts),
     listRejected: async (query, page, signal) =>
       readUntil(signal, listPool(), async (connection) => {
         const timeAt = async (at: Since | null) => (at === null ? null : resolveTime(connection, at))

@@ -155,7 +155,7 @@ export async function createApp(
     config,
     ruleFiles,
     database,
-    worker: () => worker,
+    consumer: () => worker?.consumer ?? null,
     parties,
     replicaId: self.id,
     backlog,

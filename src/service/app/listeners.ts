@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { isLoopback } from '../config/loopback.ts'
+import type { Consumer } from '../consume/consumer.ts'
 import type { PartyClient } from '../contacts/client.ts'
 import { explain } from '../decide/why/explain-decision.ts'
 import { createKeySet } from '../http/auth/key-set.ts'
@@ -26,19 +27,23 @@ import { createEventTypes, type EventTypes } from './known-event-types.ts'
 import { explainPage, loadArchivedRules } from './load-archived-rules.ts'
 import type { Database } from './pools.ts'
 import type { RuleFiles } from './rule-files.ts'
-import type { Worker } from './worker.ts'
 
-/** Dependencies of the administrators' page. */
-export interface ConsoleNeeds {
+/** Parts of the service that the listeners and the administrators' page show or use. */
+interface ServiceParts {
   readonly config: Config
   readonly ruleFiles: RuleFiles
   readonly database: Database
-  readonly worker: () => Worker | null
+  /** Returns null until the database is ready. */
+  readonly consumer: () => Consumer | null
   readonly parties: Pick<PartyClient, 'fault' | 'failsSinceMs'>
   /** Of this process, in the database. */
   readonly replicaId: string
   readonly notices: () => readonly Notice[]
   readonly backlog: () => Promise<Backlog>
+}
+
+/** Dependencies of the administrators' page. */
+export interface ConsoleParts extends ServiceParts {
   readonly eventTypes: EventTypes
   readonly logEntries: LogEntries
   /** Null: the console's data is open. */
@@ -47,31 +52,21 @@ export interface ConsoleNeeds {
   readonly isLoopback: boolean
 }
 
-/** Returns what adds the administrators' page to a listener. */
-export type OpenConsole = (needs: ConsoleNeeds) => (app: HttpApp) => void
+/** Returns a function that adds the administrators' page to a listener. */
+export type OpenConsole = (parts: ConsoleParts) => (app: HttpApp) => void
 
-interface ListenerNeeds {
-  readonly config: Config
-  readonly ruleFiles: RuleFiles
-  readonly database: Database
-  /** Returns null until the database is ready. */
-  readonly worker: () => Worker | null
-  readonly parties: Pick<PartyClient, 'fault' | 'failsSinceMs'>
-  /** Of this process, in the database. */
-  readonly replicaId: string
-  readonly backlog: () => Promise<Backlog>
+interface ListenerParts extends ServiceParts {
   readonly openConsole: OpenConsole | null
   readonly metrics: Metrics
   readonly readiness: Readiness
   readonly startup: Readiness
   readonly startupWarning: () => string | null
-  readonly notices: () => readonly Notice[]
   readonly log: Logger
 }
 
 /** The public listener and, if configured, the management listener. */
-export function createListeners(needs: ListenerNeeds) {
-  const { config, database, metrics, readiness, startup, startupWarning, log } = needs
+export function createListeners(parts: ListenerParts) {
+  const { config, database, metrics, readiness, startup, startupWarning, log } = parts
   const keySet = config.tokens && createKeySet(config.tokens.keySetUrl, log)
   const shared = {
     log,
@@ -81,7 +76,7 @@ export function createListeners(needs: ListenerNeeds) {
     observeResponse: metrics.observeResponse,
   }
   const logEntries = createLogEntries(config, database)
-  const eventTypes = createEventTypes(needs.ruleFiles.ruleTable, database.listPool)
+  const eventTypes = createEventTypes(parts.ruleFiles.ruleTable, database.listPool)
   const app = buildApp({
     ...shared,
     readiness,
@@ -105,8 +100,8 @@ export function createListeners(needs: ListenerNeeds) {
         startupWarning,
         exposeMetrics: metrics.expose,
         console:
-          needs.openConsole?.({
-            ...needs,
+          parts.openConsole?.({
+            ...parts,
             eventTypes,
             logEntries,
             tokens: shared.tokens,

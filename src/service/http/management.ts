@@ -5,12 +5,12 @@ import { requireAccess } from './auth/rights.ts'
 import { unavailable } from './problems/error-handler.ts'
 import { ProblemError } from './problems/problem.ts'
 import type { Readiness } from './routes/health-routes.ts'
-import { type BaseNeeds, createBase, type HttpApp } from './server/base.ts'
+import { type BaseOptions, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 
 export type ApiDocument = ReturnType<HttpApp['swagger']>
 
-export interface ManagementNeeds extends BaseNeeds {
+export interface ManagementOptions extends BaseOptions {
   /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
   /** Names of this listener, besides `localhost` and addresses. */
@@ -33,14 +33,14 @@ const METRICS_SHARED = { validMs: 0, deadlineMs: 10_000 }
  * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json`, the
  * console at `/console`. Only the console's data is personal and needs a token.
  */
-export function buildManagement(needs: ManagementNeeds): HttpApp {
-  const { document, startup, startupWarning } = needs
-  const exposeMetrics = share(needs.exposeMetrics, METRICS_SHARED, () => performance.now())
+export function buildManagement(options: ManagementOptions): HttpApp {
+  const { document, startup, startupWarning } = options
+  const exposeMetrics = share(options.exposeMetrics, METRICS_SHARED, () => performance.now())
   const described = JSON.stringify(document)
-  const app = createBase(needs)
+  const app = createBase(options)
   app.addHook('onRoute', requireAccess)
-  requireHost(app, needs.hosts)
-  limitRequests(app, needs.requestCountMax)
+  requireHost(app, options.hosts)
+  limitRequests(app, options.requestCountMax)
   app.register(compress, { encodings: ['gzip'], threshold: COMPRESSED_BYTES_MIN })
   // Routes of the app itself would be added before the plugin, which would not see them.
   app.register(async (open: HttpApp) => {
@@ -58,7 +58,7 @@ export function buildManagement(needs: ManagementNeeds): HttpApp {
       reply.type('application/json').send(described as never),
     )
   })
-  needs.console?.(app)
+  options.console?.(app)
   return app
 }
 

@@ -6,12 +6,12 @@ import { type LogEntries, logRoutes } from './routes/log-routes.ts'
 import { type PreferencesStore, preferencesRoutes } from './routes/preference-routes.ts'
 import { preferencesPlaceholderRoutes } from './routes/preferences-placeholder.ts'
 import { sendRoute } from './routes/send-route.ts'
-import { type BaseNeeds, createBase, type HttpApp } from './server/base.ts'
+import { type BaseOptions, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 import { logReads } from './server/log-reads.ts'
 import { otherMethods } from './server/methods.ts'
 
-export interface PublicNeeds extends BaseNeeds {
+export interface PublicOptions extends BaseOptions {
   /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
   readonly readiness: Readiness
@@ -22,10 +22,10 @@ export interface PublicNeeds extends BaseNeeds {
 }
 
 /** All routes; does not listen yet. */
-export function buildApp(needs: PublicNeeds): HttpApp {
-  const { readiness, logEntries, preferences, tokens } = needs
-  const app = createBase(needs)
-  limitRequests(app, needs.requestCountMax)
+export function buildApp(options: PublicOptions): HttpApp {
+  const { readiness, logEntries, preferences, tokens } = options
+  const app = createBase(options)
+  limitRequests(app, options.requestCountMax)
   app.addHook('onRoute', requireAccess)
   if (tokens !== null) requireTokens(app, tokens)
   logReads(app)

@@ -8,7 +8,7 @@ import type { NewPreferences } from '../../../src/service/decide/party/preferenc
 import { showRules } from '../../../src/service/decide/rules/current-rules.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
 import type { TokenRules } from '../../../src/service/http/auth/token-claims.ts'
-import { buildManagement, type ManagementNeeds } from '../../../src/service/http/management.ts'
+import { buildManagement, type ManagementOptions } from '../../../src/service/http/management.ts'
 import { type Http, serve } from '../../../src/service/http/server/server.ts'
 import type { Blocked } from '../../../src/service/model/block-reasons.ts'
 import { COUNT_WINDOWS } from '../../../src/service/model/log/count-windows.ts'
@@ -202,11 +202,11 @@ export function aManagement({
   isLoopback = true,
   signIn = null,
   ...overrides
-}: Partial<Parts & ManagementNeeds> = {}) {
+}: Partial<Parts & ManagementOptions> = {}) {
   const logged: string[] = []
   const log = createLog('info', { write: (line) => void logged.push(line) })
   const keyed = withKeySet(tokens, log)
-  const all: ManagementNeeds = {
+  const all: ManagementOptions = {
     log,
     hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },

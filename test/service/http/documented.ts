@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { buildApp, type PublicNeeds } from '../../../src/service/http/public.ts'
+import { buildApp, type PublicOptions } from '../../../src/service/http/public.ts'
 import type { HttpApp } from '../../../src/service/http/server/base.ts'
 
 /** An answer to one request. */
@@ -61,7 +61,7 @@ function parsed(body: string): unknown {
 }
 
 /** An app like that of `buildApp` that checks each answer against its document and replaces undocumented ones by a 500. */
-export function documentedApp(dependencies: PublicNeeds): HttpApp {
+export function documentedApp(dependencies: PublicOptions): HttpApp {
   const app = buildApp(dependencies)
   let check: ReturnType<typeof createDocumentCheck> | null = null
   app.addHook('onSend', async (request, reply, payload) => {

@@ -5,7 +5,7 @@ import { createKeySet } from '../../../src/service/http/auth/key-set.ts'
 import type { TokenRules } from '../../../src/service/http/auth/token-claims.ts'
 import type { Tokens } from '../../../src/service/http/auth/tokens.ts'
 import { EXPLAINED_ENTRY_EXAMPLE } from '../../../src/service/http/examples.ts'
-import { buildApp, type PublicNeeds } from '../../../src/service/http/public.ts'
+import { buildApp, type PublicOptions } from '../../../src/service/http/public.ts'
 import { type Http, serve } from '../../../src/service/http/server/server.ts'
 import type { ExplainedLogEntry, ListedLogEntry } from '../../../src/service/model/log/log-entry.ts'
 import type { LogFilter } from '../../../src/service/model/log/log-filters.ts'
@@ -97,13 +97,13 @@ export function withKeySet(rules: TokenRules | null, log: Logger): Tokens | null
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
 
 /** Dependencies of an app with one log entry and no preferences, which record their calls and log lines. */
-export function dependencies({ tokens = null, ...overrides }: WithTokenRules<PublicNeeds> = {}) {
+export function dependencies({ tokens = null, ...overrides }: WithTokenRules<PublicOptions> = {}) {
   const asked: { filter: LogFilter<Since>; page: PageRequest<LogPosition> }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
   const stored = new Map<string, NewPreferences & { changedBy: string | null }>()
   const log = overrides.log ?? createLog('debug', { write: (line) => void logged.push(line) })
-  const all: PublicNeeds = {
+  const all: PublicOptions = {
     log,
     readiness: async () => null,
     logEntries: {
@@ -143,7 +143,7 @@ export function dependencies({ tokens = null, ...overrides }: WithTokenRules<Pub
 /** Serves the public routes on a free port until the end of the test. */
 export async function served(
   t: Pick<Test, 'teardown'>,
-  all: PublicNeeds = dependencies().all,
+  all: PublicOptions = dependencies().all,
 ): Promise<{ readonly http: Http; readonly url: string; readonly port: number }> {
   const http = serve(buildApp(all), { host: '127.0.0.1', port: 0 })
   t.teardown(() => http.close(0))

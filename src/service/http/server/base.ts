@@ -26,7 +26,7 @@ export type HttpApp = FastifyInstance<
   ZodTypeProvider
 >
 
-export interface BaseNeeds {
+export interface BaseOptions {
   readonly log: Logger
   /** True if an error of a route's dependencies is an outage (503), false if it is a bug (500). */
   readonly isUnavailable: (error: unknown) => boolean
@@ -51,7 +51,7 @@ const HANDLER_TIMEOUT_MS = 10_000
  * An app without routes, with the common parts of both listeners: limits on the size and duration of a request, problems for
  * errors, and one log line for each request. `isUnavailable`: see `errorHandler`.
  */
-export function createBase({ log, isUnavailable, observeResponse }: BaseNeeds): HttpApp {
+export function createBase({ log, isUnavailable, observeResponse }: BaseOptions): HttpApp {
   const app: HttpApp = fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),

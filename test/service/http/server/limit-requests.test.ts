@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { buildApp, type PublicNeeds } from '../../../../src/service/http/public.ts'
+import { buildApp, type PublicOptions } from '../../../../src/service/http/public.ts'
 import { startIdentityProvider } from '../../../stack/identity-provider.ts'
 import { until } from '../../../stack/until.ts'
 import { dependencies, LISTED, served, tokensOf } from '../fixture.ts'
@@ -225,7 +225,7 @@ t.teardown(() => idp.stop())
 const token = await idp.token()
 
 /** A server that processes two requests of parties at a time. */
-async function startedWithTokens(t: Test, overrides: Partial<PublicNeeds> = {}) {
+async function startedWithTokens(t: Test, overrides: Partial<PublicOptions> = {}) {
   const { all, stored } = dependencies({ requestCountMax: 2, tokens: tokensOf(idp), ...overrides })
   const { url, port } = await served(t, all)
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
