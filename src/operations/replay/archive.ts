@@ -8,15 +8,16 @@ import { RuleTableError } from '../../service/decide/rules/table-errors.ts'
 import { describeFault } from '../../service/text/faults.ts'
 import type { Archive, Decider, Unverifiable } from './verify-entry.ts'
 
-export interface ArchiveNeeds {
-  /** Sources by revision: all templates that were ever in force. */
-  readonly templates: ReadonlyMap<string, string>
-  readonly readRuleTable: (revision: string) => Promise<string | null>
-  readonly sha256: (text: string) => string
-}
-
-/** Past rule tables, templates and envelope maps. A changed source, which no longer matches its hash, is not used. */
-export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): Archive {
+/**
+ * Past rule tables, templates and envelope maps. A changed source, which no longer matches its hash, is not used.
+ *
+ * @param templates sources by revision: all templates that were ever in force
+ */
+export function createArchive(
+  templates: ReadonlyMap<string, string>,
+  readRuleTable: (revision: string) => Promise<string | null>,
+  sha256: (text: string) => string,
+): Archive {
   const sound = new Map([...templates].filter(([revision, source]) => sha256(source) === revision))
   const tables = new Map<string, Promise<Decider | Unverifiable>>()
 

@@ -3,7 +3,7 @@ import { wasErased } from './rebuild-entry.ts'
 import type { Difference, ReplayFinding, Summary } from './replay-finding.ts'
 import { type Archive, missingRow, type RecordedEntry, type Unverifiable, verify } from './verify-entry.ts'
 
-export interface ReplayNeeds {
+interface ReplayOptions {
   readonly pages: AsyncIterable<readonly RecordedEntry[]>
   readonly archive: Archive
   /** Inserts missing rows and returns the locators of the inserted ones. Null: read-only. */
@@ -27,7 +27,13 @@ interface Unverified extends Pick<Unverifiable, 'isOfOtherVersion'> {
  * `restore` inserts missing rows. Resolves to true if no difference is left, and unverified rows depend on another version only.
  * Memory does not grow with the log.
  */
-export async function replay({ pages, archive, restore, report, onProgress }: ReplayNeeds): Promise<boolean> {
+export async function replay({
+  pages,
+  archive,
+  restore,
+  report,
+  onProgress,
+}: ReplayOptions): Promise<boolean> {
   let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }
   const unverifiable = new Map<string, Unverified>()
 

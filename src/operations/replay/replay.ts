@@ -40,11 +40,11 @@ async function runReplay(world: World, options: Options, command: Command): Prom
   await withDatabase(world, async (pool) => {
     const isSound = await replay({
       pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
-      archive: createArchive({
-        templates: await readArchivedTemplates(pool),
-        readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
+      archive: createArchive(
+        await readArchivedTemplates(pool),
+        (revision) => readArchived(pool, 'ruleset', revision),
         sha256,
-      }),
+      ),
       restore: options.rebuild
         ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)
         : null,

@@ -9,7 +9,7 @@ import type { Backlog, FailedRows, PartitionLag } from '../model/backlog.ts'
 import { share } from '../time/share.ts'
 import { withTimeout } from '../time/with-timeout.ts'
 
-export interface BacklogNeeds {
+export interface BacklogSources {
   /** Time at which the oldest fetched and unprocessed message was written, in ms since 1970; null if there is none. */
   readonly oldestMs: (topic: string, partition: number) => number | null
   /** Null: this process is not a member of the consumer group. */
@@ -38,23 +38,23 @@ const FAILED_ROWS_SHARED = { validMs: 60_000, deadlineMs: 15_000 }
  * and waits at most 3 s for each. While the database does not answer nothing can be processed, so the last known checkpoints stay
  * valid.
  */
-export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
+export function createBacklog(sources: BacklogSources): () => Promise<Backlog> {
   const checkpoints = new Map<string, bigint>()
   /** When the next offset last changed, by `monotonicMs`, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
-  const failedRows = share(() => needs.failedRows(), FAILED_ROWS_SHARED, needs.monotonicMs)
+  const failedRows = share(() => sources.failedRows(), FAILED_ROWS_SHARED, sources.monotonicMs)
 
   const readDatabase = inTime(async () => {
-    for (const { topic, partition, offset } of await needs.checkpoints()) {
+    for (const { topic, partition, offset } of await sources.checkpoints()) {
       checkpoints.set(partitionKey({ topic, partition }), offset)
     }
     return true
-  }, needs.monotonicMs)
-  const readFailedRows = inTime(failedRows, needs.monotonicMs)
+  }, sources.monotonicMs)
+  const readFailedRows = inTime(failedRows, sources.monotonicMs)
 
   const readBroker = inTime(async () => {
-    const ends = await needs.ends()
-    const owned = new Set(listPartitions(needs.assignment() ?? {}).map(partitionKey))
+    const ends = await sources.ends()
+    const owned = new Set(listPartitions(sources.assignment() ?? {}).map(partitionKey))
     const ofOthers = await ofOtherMembers([...ends.keys()].filter((key) => !owned.has(key)))
     const waitingByPartition = new Map<string, number>()
     const waitingByTopic = new Map<string, number>()
@@ -70,28 +70,28 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
       .filter(({ key }) => !ofOthers.has(key))
       .map(({ key, topic, partition, next, messageCount }): PartitionLag => {
         const unmoved = unmovedSince.get(key)
-        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.monotonicMs()
+        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : sources.monotonicMs()
         if (messageCount > 0) unmovedSince.set(key, { next, sinceMs })
         else unmovedSince.delete(key)
-        const oldestMs = messageCount > 0 ? needs.oldestMs(topic, partition) : null
-        const ageMs = oldestMs === null ? needs.monotonicMs() - sinceMs : needs.wallMs() - oldestMs
+        const oldestMs = messageCount > 0 ? sources.oldestMs(topic, partition) : null
+        const ageMs = oldestMs === null ? sources.monotonicMs() - sinceMs : sources.wallMs() - oldestMs
         return { topic, partition, messageCount, oldestAgeS: Math.max(0, ageMs) / 1_000 }
       })
     return { partitions, waitingByPartition, waitingByTopic }
-  }, needs.monotonicMs)
+  }, sources.monotonicMs)
 
   /** Every process reports unowned partitions: the leader of the group may not consume their topic. */
   async function ofOtherMembers(others: readonly string[]): Promise<ReadonlySet<string>> {
     if (others.length === 0) return new Set()
     // Without the right to see the group, or a coordinator, every process reports them, too.
-    const ownedByGroup = await needs.ownedByGroup().catch(() => new Set())
+    const ownedByGroup = await sources.ownedByGroup().catch(() => new Set())
     return new Set(others.filter((key) => ownedByGroup.has(key)))
   }
 
   return async () => {
     const [isReached, rows] = await Promise.all([readDatabase(), readFailedRows()])
     const found = await readBroker()
-    const assignment = needs.assignment()
+    const assignment = sources.assignment()
     return {
       assignedCount: assignment === null ? null : Object.values(assignment).flat().length,
       brokerReachable: found !== null,

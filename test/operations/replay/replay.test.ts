@@ -15,11 +15,11 @@ const A_DECISION: ReplayedDecision = {
 
 /** The table as archived, or why it is not available. */
 async function archived(csvText: string) {
-  const archive = createArchive({
-    templates: new Map(),
-    readRuleTable: async () => csvText,
-    sha256: () => 'revision',
-  })
+  const archive = createArchive(
+    new Map(),
+    async () => csvText,
+    () => 'revision',
+  )
   return archive.loadTable('revision')
 }
 

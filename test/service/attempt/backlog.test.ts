@@ -1,11 +1,11 @@
 import t from 'tap'
-import { type BacklogNeeds, createBacklog } from '../../../src/service/attempt/watch-backlog.ts'
+import { type BacklogSources, createBacklog } from '../../../src/service/attempt/watch-backlog.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 31, 12)
 
 /** One partition, claims/0, whose messages have these ages, oldest first; its first offset is `earliest`. */
 function partition(
-  given: { agesS?: number[]; earliest?: number; checkpoint?: number } & Partial<BacklogNeeds>,
+  given: { agesS?: number[]; earliest?: number; checkpoint?: number } & Partial<BacklogSources>,
 ) {
   const { agesS = [], earliest = 0, checkpoint, ...overrides } = given
   const end = earliest + agesS.length
@@ -142,7 +142,7 @@ t.test('unowned partitions are reported by every process, in the group or not', 
       ]),
     )
   const ownedByGroup = async () => new Set(['claims/0', 'claims/1'])
-  const told = async (assignment: ReturnType<BacklogNeeds['assignment']>) => {
+  const told = async (assignment: ReturnType<BacklogSources['assignment']>) => {
     const { partitions, assignedCount } = await partition({
       assignment: () => assignment,
       ends,

@@ -140,11 +140,7 @@ t.test('an event skipped because of a pruning is explained without a rule', asyn
     explain(entry, rules).decisions[0]?.why,
     'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and a member is told only once.',
   )
-  const archive = createArchive({
-    templates: new Map(),
-    readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
-    sha256,
-  })
+  const archive = createArchive(new Map(), (revision) => readArchived(pool, 'ruleset', revision), sha256)
   for await (const page of recordedEntryPages(pool, 100)) {
     const old = page.find(({ locator }) => locator === entry.locator)
     t.same(old && (await verify(old, archive)), { differences: [], unverifiable: [] })

@@ -117,11 +117,11 @@ export async function replayAll(pool: DatabasePool, { rebuild }: { rebuild: bool
   const findings: ReplayFinding[] = []
   const isSound = await replay({
     pages: recordedEntryPages(pool, 5),
-    archive: createArchive({
-      templates: await readArchivedTemplates(pool),
-      readRuleTable: (revision) => readArchived(pool, 'ruleset', revision),
+    archive: createArchive(
+      await readArchivedTemplates(pool),
+      (revision) => readArchived(pool, 'ruleset', revision),
       sha256,
-    }),
+    ),
     restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,
     report: async (finding) => void findings.push(finding),
     onProgress: () => {},
