@@ -5,10 +5,17 @@ import { findAskRefusal } from '../../service/http/auth/rights.ts'
 import type { Refusal, TokenRules } from '../../service/http/auth/token-claims.ts'
 import { requireTokens } from '../../service/http/auth/tokens.ts'
 import { ProblemError } from '../../service/http/problems/problem.ts'
-import { createBase } from '../../service/http/server/base.ts'
+import { createBase, type HttpApp } from '../../service/http/server/base.ts'
 
 /** The locator of no party. */
 const NOBODY = 'notifications-doctor'
+
+interface Answer {
+  readonly refusal: Refusal | null
+  readonly operator: Refusal | null
+  /** The token's own party, if it was accepted. */
+  readonly named?: unknown
+}
 
 /**
  * Tests a token like a client of the API, on a route for any valid token, one for administrators, one for the token's party, and
@@ -21,35 +28,39 @@ export async function tryToken(
 ): Promise<Readonly<Record<'token' | 'admin' | 'operator' | 'party', Refusal | null>>> {
   const keySet = createKeySet(rules.keySetUrl, log)
   const app = createBase({ log, isUnavailable: () => false, observeResponse: () => {} })
-  let refusal: Refusal | null = null
-  app.addHook('onError', async (_request, _reply, error) => {
-    if (error instanceof ProblemError && error.code !== 'unavailable') refusal = error.cause as Refusal
-  })
   requireTokens(app, { ...rules, keySet })
-  let named: unknown
-  let operator: Refusal | null = null
-  for (const access of ['token', 'admin', 'party'] as const) {
-    const config = { access, returnsPersonalData: false }
-    const handler = async ({ user }: FastifyRequest) => {
-      named = (user as Readonly<Record<string, unknown>>)[rules.partyClaim ?? '']
-      operator = findAskRefusal({ user }, { tokens: rules, isLoopback: false })
-      return {}
+  app.register(async (routes: HttpApp) => {
+    routes.setErrorHandler((error, _request, reply) => {
+      if (!(error instanceof ProblemError) || error.code === 'unavailable') throw error
+      reply.send({ refusal: error.cause, operator: null } as never)
+    })
+    for (const access of ['token', 'admin', 'party'] as const) {
+      const config = { access, returnsPersonalData: false }
+      const handler = async ({ user }: FastifyRequest): Promise<Answer> => ({
+        refusal: null,
+        operator: findAskRefusal({ user }, { tokens: rules, isLoopback: false }),
+        named: (user as Readonly<Record<string, unknown>>)[rules.partyClaim ?? ''],
+      })
+      routes.route({ method: 'GET', url: `/${access}/:partyLocator`, config, handler })
     }
-    app.route({ method: 'GET', url: `/${access}/:partyLocator`, config, handler })
-  }
-  const ask = async (access: string, partyLocator: string) => {
-    refusal = null
+  })
+  const ask = async (access: string, partyLocator: string): Promise<Answer> => {
     const url = `/${access}/${encodeURIComponent(partyLocator)}`
-    const { statusCode } = await app.inject({ url, headers: { authorization: `Bearer ${token}` } })
-    if (statusCode >= 500) throw new Error('the key set of IDP_JWKS_URI cannot be loaded')
-    return refusal
+    const answer = await app.inject({ url, headers: { authorization: `Bearer ${token}` } })
+    if (answer.statusCode >= 500) throw new Error('the key set of IDP_JWKS_URI cannot be loaded')
+    return answer.json()
   }
   try {
-    const token = await ask('token', NOBODY)
+    const { refusal, operator, named } = await ask('token', NOBODY)
     const admin = await ask('admin', NOBODY)
     const isNamed = typeof named === 'string' && named !== ''
-    const party = await ask('party', isNamed ? `${named}` : NOBODY)
-    return { token, admin, operator, party: isNamed ? party : wantAnyParty(party, rules) }
+    const party = await ask('party', isNamed ? named : NOBODY)
+    return {
+      token: refusal,
+      admin: admin.refusal,
+      operator,
+      party: isNamed ? party.refusal : wantAnyParty(party.refusal, rules),
+    }
   } finally {
     await app.close()
     keySet.stop()
