@@ -42,8 +42,16 @@ const REPEATED_ID = 'repeated-id'
 const LOOKS_WRONG = 'the data looks wrong'
 const LOOKS_RIGHT = 'the data looks right again'
 
-/** Messages since the last judgement of ids, and whether the fault is already logged. */
-const NO_IDS = { duplicates: 0, messages: 0, isLogged: false }
+/** Messages since the last judgement of ids. */
+interface CountedIds {
+  readonly duplicates: number
+  readonly messages: number
+  /** True if the fault is already logged. */
+  readonly isLogged: boolean
+  /** The fault by the last judgement. */
+  readonly fault: string | null
+}
+const NO_IDS: CountedIds = { duplicates: 0, messages: 0, isLogged: false, fault: null }
 
 function toNotice(subject: string, code: DataFaultCode, detail: string): Notice {
   return { subject, text: `${LOOKS_WRONG}: ${detail}`, remedy: DATA_FAULTS[code] }
@@ -74,9 +82,7 @@ export function createMinutely(
 ) {
   const read = [rejected, outcomes, events, fields, addresses, duplicates].map(sinceLast)
   const windows = new Map<string, Window>()
-  let isCleanMinute = true
   let ids = NO_IDS
-  let repeated: string | null = null
 
   function judge(
     log: Logger,
@@ -84,6 +90,7 @@ export function createMinutely(
     noun: string,
     limits: Limits,
     fresh: readonly CountedEvents[],
+    isCleanMinute: boolean,
     isDoubtful: (one: CountedEvents) => boolean,
     faultsOf: (all: readonly CountedEvents[]) => DataFault[],
   ): void {
@@ -147,14 +154,13 @@ export function createMinutely(
       ids = { ...ids, isLogged: ids.isLogged || isFault }
       return
     }
-    if (isFault || repeated !== null) dataFaults.set(about, isFault ? 1 : 0)
+    if (isFault || ids.fault !== null) dataFaults.set(about, isFault ? 1 : 0)
     if (!isFault && ids.isLogged) log.info(about, LOOKS_RIGHT)
-    repeated = isFault ? detail : null
-    ids = { ...NO_IDS, isLogged: isFault }
+    ids = { ...NO_IDS, isLogged: isFault, fault: isFault ? detail : null }
   }
 
   const notices = (): readonly Notice[] => [
-    ...(repeated === null ? [] : [toNotice(REPEATED_ID, REPEATED_ID, repeated)]),
+    ...(ids.fault === null ? [] : [toNotice(REPEATED_ID, REPEATED_ID, ids.fault)]),
     ...[...windows].flatMap(([topic, { faults }]) =>
       (faults ?? []).map(({ code, detail }) => toNotice(`${code} of ${topic}`, code, detail)),
     ),
@@ -182,11 +188,11 @@ export function createMinutely(
     const duplicateCount = sum(newDuplicates)
     const messageCount = duplicateCount + sum(newEvents) + sum(newRejected)
     const areDuplicates = duplicateCount * 2 > messageCount
-    isCleanMinute = newRejected.length === 0 && !areDuplicates
+    const isCleanMinute = newRejected.length === 0 && !areDuplicates
     judgeIds(log, duplicateCount, messageCount)
     for (const [topic, some] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string)) {
       const fresh = [...some, ...newFields.filter(({ labels }) => labels.topic === topic)]
-      judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isDoubtfulEvent, (all) => [
+      judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isCleanMinute, isDoubtfulEvent, (all) => [
         ...judgeEvents(topic, {
           eventCount: countJudged(all),
           withoutParty: sumWhere(all, 'party', 'missing'),
@@ -216,6 +222,7 @@ export function createMinutely(
         'answers with this address',
         ANSWER_LIMITS,
         newAddresses.filter(isOfAddress),
+        isCleanMinute,
         ({ labels }) => labels.found !== 'address',
         (all) =>
           judgeAddresses(address, {
