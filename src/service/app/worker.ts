@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { createRequests } from '../attempt/carry-out.ts'
 import { createDispatch } from '../attempt/dispatch.ts'
 import { createGroups } from '../attempt/groups.ts'
 import type { LookUpNeeds } from '../attempt/look-up.ts'
 import { createLocators } from '../attempt/new-locator.ts'
+import { createRequestLoops } from '../attempt/request-loops.ts'
 import { createRetry } from '../attempt/retry.ts'
 import type { AttemptMaker } from '../attempt/transact.ts'
 import type { Config } from '../config/config.ts'
@@ -124,7 +124,7 @@ export function createWorker(parts: WorkerParts) {
     (...page) => listDueEntries(pool, retryLimits, ...page),
     log,
   )
-  const requests = createRequests({
+  const requests = createRequestLoops({
     maker: createMaker(),
     parties,
     lookUps: createLookUps(ruleFiles, parties.lookUpAgain, pool, unobserved),

@@ -1,7 +1,11 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { createRequests, processPage, type RequestNeeds } from '../../../src/service/attempt/carry-out.ts'
 import type { LookUpNeeds, PartiesAgain } from '../../../src/service/attempt/look-up.ts'
+import {
+  createRequestLoops,
+  processPage,
+  type RequestNeeds,
+} from '../../../src/service/attempt/request-loops.ts'
 import type { RetryCandidate } from '../../../src/service/decide/attempt/retry-candidate.ts'
 import { unobserved } from '../../../src/service/decide/attempt/stage.ts'
 import type { Message } from '../../../src/service/decide/event/message.ts'
@@ -266,7 +270,7 @@ t.test('a page that fails is tried again later, and others go on beside it', asy
       sleep: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
     }),
   })
-  const requests = createRequests(needs)
+  const requests = createRequestLoops(needs)
   requests.start()
   await done.promise
   await requests.stop()

@@ -1,4 +1,4 @@
-import { processPage, type RequestNeeds } from '../../../../src/service/attempt/carry-out.ts'
+import { processPage, type RequestNeeds } from '../../../../src/service/attempt/request-loops.ts'
 import type { RetryCandidate } from '../../../../src/service/decide/attempt/retry-candidate.ts'
 import { placeKey } from '../../../../src/service/decide/event/position.ts'
 import type { StoredRejectedMessage } from '../../../../src/service/decide/event/rejected-message.ts'

@@ -61,7 +61,7 @@ const LOOP_COUNT_MAX = 3
 const READ_COUNT_MAX = 100
 
 /** Carries out what people asked for: page by page, up to LOOP_COUNT_MAX requests at a time, beside dispatch and the background retry. */
-export function createRequests(needs: RequestNeeds) {
+export function createRequestLoops(needs: RequestNeeds) {
   const stopping = new AbortController()
   const loops = new Set<Promise<void>>()
 
