@@ -22,6 +22,13 @@ export default {
       to: { path: '^src/', pathNot: `^src/${pure}/` },
     },
     {
+      name: 'text-and-time-know-each-other-alone',
+      comment: 'They lie below decide and model, which use them.',
+      severity: 'error',
+      from: { path: '^src/service/(text|time)/' },
+      to: { path: '^src/', pathNot: '^src/service/(text|time)/' },
+    },
+    {
       name: 'service-knows-no-other-wing',
       severity: 'error',
       from: { path: '^src/service/' },
