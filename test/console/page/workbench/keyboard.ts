@@ -47,6 +47,13 @@ test('the keyboard alone adds, moves and deletes a rule, and the focus goes with
   await page.getByLabel('rule, mine').press('Control+d')
   t.equal(await focused(), 'rule, mine-copy')
   await page.keyboard.press('Control+z')
+  await page.getByLabel('reason, no-email').pressSequentially(' yet')
+  await page.keyboard.press('Control+z')
+  t.equal(
+    await page.getByLabel('reason, no-email').inputValue(),
+    'no email on file',
+    'a word is undone whole',
+  )
   await page.reload()
   await waitForVerdict(page, /fault/)
   t.ok((await rules()).includes('mine'), 'a reload loses nothing')

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
 import { strFromU8, unzipSync } from 'fflate'
 import { above, rule } from '../../../authoring/build.ts'
 import { describeThose, PROMISE_COUNT } from '../../../authoring/default-table.ts'
@@ -56,6 +57,28 @@ test('a rule is added cell by cell, and proposed in a file that the command line
   const { code, stderr } = await command(['rules', 'check', '--table', file], {})
   t.equal(code, 0, stderr)
   t.same(complaints, [])
+})
+
+test('a changed file keeps the order of its columns', async (t) => {
+  const { page, workbench } = await openWorkbench()
+  const start = await workbench.start()
+  const rows: string[][] = parse(start.table)
+  const table = rows
+    .map((row) =>
+      row
+        .toReversed()
+        .map((cell) => JSON.stringify(cell))
+        .join(),
+    )
+    .join('\n')
+  await page.route('**/console/data/workbench', (route) => route.fulfill({ json: { ...start, table } }))
+  await page.reload()
+  await waitForVerdict(page, `All ${PROMISE_COUNT} promises kept`)
+  await page.getByLabel('rule, no-email', { exact: true }).fill('without-email')
+  await waitForVerdict(page, /situations? change/)
+  const { name, content } = await download(page, /^Download (dispatch\.csv|proposal\.zip)/)
+  const csv = name === 'dispatch.csv' ? content : unzipSync(content)['rules/dispatch.csv']
+  t.equal(strFromU8(csv as Uint8Array).split('\n')[0], rows[0]?.toReversed().join())
 })
 
 test('what changes is said by situations, and a broken promise with its remedy', async (t) => {

@@ -340,8 +340,14 @@ t.test('a token is checked before the body is complete', async (t) => {
   await until(() => client.answer.includes('HTTP/1.1 401 '), { what: 'the refusal' })
 })
 
-t.test('a client that disconnects while its token is checked frees its place', async (t) => {
-  const app = buildApp(dependencies({ requestCountMax: 1 }).all)
+t.test('a client that leaves while its token is checked frees its place, and nothing is read', async (t) => {
+  const { all } = dependencies({ requestCountMax: 1 })
+  const read: string[] = []
+  const get: typeof all.preferences.get = (party) => {
+    read.push(party)
+    return all.preferences.get(party)
+  }
+  const app = buildApp({ ...all, preferences: { ...all.preferences, get } })
   const checked = Promise.withResolvers<void>()
   const seen = { waiting: 0, closed: 0 }
   app.addHook('onRequest', async (_, { raw }) => {
@@ -357,5 +363,6 @@ t.test('a client that disconnects while its token is checked frees its place', a
   socket.destroy()
   await until(() => seen.closed === 1, { what: 'the client to be gone' })
   checked.resolve()
-  t.equal((await fetch(new URL('/preferences/party-1', url))).status, 404)
+  t.equal((await fetch(new URL('/preferences/party-2', url))).status, 404)
+  t.same(read, ['party-2'])
 })
