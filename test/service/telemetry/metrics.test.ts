@@ -279,6 +279,7 @@ const DATA: readonly [
   ['events with parties and texts', 10, {}, aFound(), null, false],
   ['no event names a party', 10, { partyLocator: null }, aFound(), 'no-party', true],
   ['no event names a party, five a minute', 5, { partyLocator: null }, aFound(), 'no-party', true],
+  ['no event names a party, three a minute', 3, { partyLocator: null }, aFound(), 'no-party', false],
   ['none of two or four names a party', 2, { partyLocator: null }, aFound(), null, false],
   ['no event has a type with a text', 10, { eventType: '1.0' }, aFound(), 'no-text', true],
   ['no party is found', 10, {}, NOT_FOUND, 'not-found', true],

@@ -29,8 +29,8 @@ t.teardown(async () => {
   await client.end()
   await pool.end()
 })
-await ensureCheckpoint(pool, 'claims', 0)
-const lock = 'SELECT FROM notifications.projection_checkpoints FOR UPDATE'
+for (const partition of [0, 1]) await ensureCheckpoint(pool, 'claims', partition)
+const lock = 'SELECT FROM notifications.projection_checkpoints WHERE partition_id = 0 FOR UPDATE'
 const LOCKED = [{ topic: 'claims', partition: 0, offset: -1n }]
 
 t.test('a prepared transaction that holds a checkpoint is named, though no session has it', async (t) => {
