@@ -56,7 +56,7 @@ async function serve(env: World['env']): Promise<void> {
   logWarnings(log)
   if (!process.execArgv.some((option) => option.startsWith('--heap-growing-percent')))
     log.info(
-      "memory is limited only by Node's defaults; start src/main.ts directly to apply the limits in the README",
+      "memory is limited only by Node's defaults; start src/main.ts directly to apply the limits in src/deploy/README.md",
     )
   const memoryFault = judgeMemory(process.constrainedMemory())
   if (memoryFault !== null) log.warn(memoryFault)

@@ -140,14 +140,14 @@ function createStatus({
   backlog,
   database,
 }: ConsoleParts) {
-  const nowMs = () => performance.now()
+  const monotonicMs = () => performance.now()
   /** Counted anew for each set of holds, since an earlier count does not include a hold's waiting events. */
-  const readBacklog = share((_holds: string) => backlog(), BACKLOG_SHARED, nowMs)
+  const readBacklog = share((_holds: string) => backlog(), BACKLOG_SHARED, monotonicMs)
   const open = { ...ALL_REJECTED, open: true }
   const countRejected = share(
     async () => (await countRejectedMessages(database.listPool(), open)).count,
     REJECTED_SHARED,
-    nowMs,
+    monotonicMs,
   )
   const soon = <Value>(read: () => Promise<Value>) =>
     withTimeout(

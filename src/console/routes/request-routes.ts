@@ -125,7 +125,7 @@ function askRoutes(app: HttpApp, requests: Requests, tokens: TokenRules | null):
     if (tokens !== null && ('locators' in wanted || 'ids' in wanted)) requireRight(request, tokens, telling)
     const by = readSubject(request) ?? NOBODY
     const added = await refuseUnknown(request, wanted, requests.add(wanted, by, because, key))
-    request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'somebody asked the service')
+    request.log.info({ tokenSubject: by, request: added.id, kind: added.kind }, 'a request was added')
     return reply.code(201).send(added)
   })
   // Requires a body, since a POST without one can come from any page.

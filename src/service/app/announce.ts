@@ -5,10 +5,10 @@ import { announceReplica } from '../store/write/announce-replica.ts'
 
 /** Time after which the others learn of a change. */
 const LOOK_MS = 5_000
-/** While something stops it, a replica says so as often: one that is gone stops being shown. */
+/** A replica in trouble reports this often. Without a report its trouble is no longer shown. */
 const REPEATED_MS = 15_000
 
-/** Tells the database, and so the other replicas, that this one runs, and what stops it. */
+/** Records in the database, for the other replicas, that this one runs, and its troubles. */
 export function createAnnouncer(
   self: { readonly id: string; readonly groupId: string; readonly topics: readonly string[] },
   pool: () => DatabasePool,

@@ -36,7 +36,7 @@ interface ServiceParts {
   /** Returns null until the database is ready. */
   readonly consumer: () => Consumer | null
   readonly parties: Pick<PartyClient, 'fault' | 'failsSinceMs'>
-  /** Of this process, in the database. */
+  /** The id of this process in the database. */
   readonly replicaId: string
   readonly notices: () => readonly Notice[]
   readonly backlog: () => Promise<Backlog>

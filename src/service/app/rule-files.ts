@@ -33,7 +33,7 @@ export const ENVELOPE_MAP = authored('rules/envelope.json')
 export const TEMPLATE_EVENT_TYPES: readonly string[] = listTypesWithTemplate(templates)
 const TYPES_WITH_REASON: ReadonlySet<string> = new Set(listTypesWithReason(templates))
 
-/** Whether the text of an event type inserts the reason. */
+/** True if the text of an event type inserts the reason. */
 export const givesReason = (eventType: string): boolean => TYPES_WITH_REASON.has(eventType)
 
 /** The files of `rules/` that this version was reviewed with and decides by. */

@@ -23,11 +23,11 @@ export class AssignedPartitions {
    */
   assign(partitions: Assignment, committed: readonly CommittedOffset[]): void {
     this.end()
-    const told = new Map(committed.map((one) => [partitionKey(one), one]))
+    const committedByKey = new Map(committed.map((one) => [partitionKey(one), one]))
     for (const name of listPartitions(partitions)) {
       const key = partitionKey(name)
       const before = this.#latest.get(key) ?? null
-      const consumer = new PartitionConsumer(name, this.#needs, told.get(key) ?? null, before)
+      const consumer = new PartitionConsumer(name, this.#needs, committedByKey.get(key) ?? null, before)
       this.#consumers.set(key, consumer)
       this.#latest.set(key, consumer)
     }

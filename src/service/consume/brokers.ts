@@ -101,10 +101,10 @@ async function readEnds(
       leader < 0 ? [] : [{ topic, partition }],
     ),
   )
-  return endsOf(cluster, partitions, isolationLevel, reachableMaxMs)
+  return listEnds(cluster, partitions, isolationLevel, reachableMaxMs)
 }
 
-async function endsOf(
+async function listEnds(
   cluster: Cluster,
   partitions: readonly TopicPartition[],
   isolationLevel: IsolationLevel,
@@ -129,7 +129,7 @@ export async function readPartitionEnds(cluster: Cluster, partition: TopicPartit
   await cluster.topics([partition.topic])
   const leader = cluster.leaderOf(partition) ?? -1
   if (leader < 0) throw new Error(`no broker leads ${key}`)
-  const ends = (await endsOf(cluster, [partition], READ_COMMITTED)).get(key)
+  const ends = (await listEnds(cluster, [partition], READ_COMMITTED)).get(key)
   if (ends === undefined) throw new Error(`the leader of ${key} gives no ends`)
   await cluster.requireAgreedLeader(partition, leader)
   return ends

@@ -200,17 +200,17 @@ export class Coordinator {
     const { cluster, groupId } = this.#options
     const nodeId = await cluster.findCoordinator(groupId)
     this.#nodeId = nodeId
-    return this.#answerOf(nodeId, cluster.askApart(nodeId, request, JOIN_MAX_MS))
+    return this.#noteAnswer(nodeId, cluster.askApart(nodeId, request, JOIN_MAX_MS))
   }
 
   async #ask<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
     const { cluster, groupId } = this.#options
     const nodeId = this.#nodeId ?? (await cluster.findCoordinator(groupId))
     this.#nodeId = nodeId
-    return this.#answerOf(nodeId, cluster.ask(nodeId, request))
+    return this.#noteAnswer(nodeId, cluster.ask(nodeId, request))
   }
 
-  async #answerOf<T>(nodeId: number, asked: Promise<T>): Promise<T> {
+  async #noteAnswer<T>(nodeId: number, asked: Promise<T>): Promise<T> {
     try {
       const answer = await this.#unlessMoved(nodeId, asked)
       this.#answeredMs = performance.now()

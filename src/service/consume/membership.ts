@@ -66,7 +66,7 @@ export class Membership {
     await topics.find()
     if (topics.missing.length > 0)
       log.warn(
-        { missing: namesOf(topics) },
+        { missing: listMissing(topics) },
         'waiting for topics that do not exist yet, or that this user may not see; consuming the others',
       )
   }
@@ -75,7 +75,7 @@ export class Membership {
     const { topics, sleep } = this.#options
     this.#release()
     this.#failureCount = 0
-    this.#waitsFor = `none of the topics exists: create ${namesOf(topics).join(', ')}, or grant READ and DESCRIBE on them`
+    this.#waitsFor = `none of the topics exists: create ${listMissing(topics).join(', ')}, or grant READ and DESCRIBE on them`
     await sleep(TOPICS_POLL_MS, this.#stopping)
   }
 
@@ -165,6 +165,6 @@ export class Membership {
   }
 }
 
-function namesOf({ missing }: SubscribedTopics): string[] {
+function listMissing({ missing }: SubscribedTopics): string[] {
   return missing.map(({ topic }) => topic)
 }

@@ -24,7 +24,7 @@ export async function listEventTypes(connection: CommonQueryMethods): Promise<re
     FROM walk WHERE event_type IS NOT NULL LIMIT ${EVENT_TYPE_COUNT_MAX}`)
 }
 
-/** Those of the given event types that have a log entry. */
+/** The given event types that have a log entry. */
 export function findEventTypes(
   pool: CommonQueryMethods,
   eventTypes: readonly string[],
