@@ -155,10 +155,13 @@ t.test('the console of each replica shows what stops the others', async (t) => {
   // The second one's join takes the partition from the first one for a while, and a busy broker may not tell what waits.
   const statuses = await until(
     async () => {
+      await world.sql(
+        `UPDATE notifications.replica SET seen_at = now() WHERE troubles ->> 'lookUps' = 'policy administration is down'`,
+      )
       const found = await Promise.all(services.map(readStatus))
       return found.every(({ blocked }) => blocked[0]?.waiting === 2) && found
     },
-    { what: 'both consoles to show the blocked partition, and that 2 messages wait', timeoutMs: 30_000 },
+    { what: 'both consoles to show the blocked partition, and that 2 messages wait' },
   )
   for (const { blocked, lookUps, partitionCount } of statuses) {
     t.match(blocked, [{ topic: claims, partition: 0, reason: 'too-large', isSkippable: true }])

@@ -56,7 +56,7 @@ t.test(
     const before = { rows: 1, told: 1, messages: 1, conflicts: COUNT - 1 }
     t.same(await counts(world), before)
     await until(
-      () => replicas.some(({ lines }) => lines.some(({ msg }) => /event id of another/.test(msg))),
+      () => replicas.some(({ lines }) => lines.some(({ msg }) => /rejected list --code conflict/.test(msg))),
       {
         what: 'a warning',
       },
