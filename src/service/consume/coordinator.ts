@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Broker from 'kafkajs/src/broker/index.js'
+import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js'
+import requests, { type JoinedGroup } from 'kafkajs/src/protocol/requests/index.js'
 import type { Logger } from 'pino'
 import { type Assignment, listPartitions, partitionKey } from '../decide/event/position.ts'
 import {
@@ -31,6 +33,8 @@ const SILENT_HEARTBEAT_COUNT = 3
 
 const REBALANCE = 'REBALANCE_IN_PROGRESS'
 const UNKNOWN_MEMBER = 'UNKNOWN_MEMBER_ID'
+/** Tells a new member its id, by which it is to join. */
+const ID_REQUIRED = 'MEMBER_ID_REQUIRED'
 /** Errors that tell a member about its group, and not about the coordinator. */
 const GROUP_ERRORS = [REBALANCE, UNKNOWN_MEMBER, 'ILLEGAL_GENERATION']
 
@@ -56,7 +60,7 @@ interface CoordinatorOptions {
  */
 export class Coordinator {
   readonly #options: CoordinatorOptions
-  /** Empty before the first join, after leaving, and once a join is told that it is unknown. */
+  /** Empty until the first join is told it, after leaving, and once a join is told that it is unknown. */
   #memberId = ''
   #generationId = -1
   /** The partitions of this generation, by `topic/partition`; none until they are known. */
@@ -147,11 +151,11 @@ export class Coordinator {
   async #joinOnce(topics: readonly string[]): Promise<Assignment> {
     const { groupId, build, sessionTimeoutMs: sessionTimeout } = this.#options
     const joined = await this.#join((broker) =>
-      broker.joinGroup({
+      this.#requestJoin(broker, {
         groupId,
         sessionTimeout,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-        memberId: this.#memberId,
+        protocolType: 'consumer',
         groupProtocols: [encodeSubscription(topics, build)],
       }),
     )
@@ -164,6 +168,22 @@ export class Coordinator {
     const request = { groupId, generationId, memberId, groupAssignment }
     const { memberAssignment } = await this.#join((broker) => broker.syncGroup(request))
     return decodeAssignment(memberAssignment)
+  }
+
+  /**
+   * A new member keeps the id that it is told, also if this join is given up: else the group would keep a member that nobody is, with
+   * partitions of its own.
+   */
+  async #requestJoin(broker: Broker, request: object): Promise<JoinedGroup> {
+    const memberId = this.#memberId
+    try {
+      return await requestJoin(broker, { ...request, memberId })
+    } catch (error) {
+      // After a join that was given up, a later one may have another id by now.
+      if (errorType(error) !== ID_REQUIRED || this.#memberId !== memberId) throw error
+      this.#memberId = (error as { readonly memberId: string }).memberId
+      return requestJoin(broker, { ...request, memberId: this.#memberId })
+    }
   }
 
   /** As the leader of the group, assigns all partitions of all members' topics. */
@@ -240,6 +260,12 @@ export class Coordinator {
       answered.abort()
     }
   }
+}
+
+/** kafkajs's own `joinGroup` tells a new member its id only once the group has formed. */
+async function requestJoin(broker: Broker, request: object): Promise<JoinedGroup> {
+  const protocol = broker.lookupRequest(apiKeys.JoinGroup, requests.requests.JoinGroup)
+  return (await broker.connectionPool.send(protocol(request))) as JoinedGroup
 }
 
 function isGroupError(error: unknown): boolean {

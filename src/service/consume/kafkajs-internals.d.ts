@@ -67,7 +67,7 @@ declare module 'kafkajs/src/loggers/index.js' {
 }
 
 declare module 'kafkajs/src/broker/index.js' {
-  import type { GroupMember, Logger, Broker as PublicBroker } from 'kafkajs'
+  import type { Logger, Broker as PublicBroker } from 'kafkajs'
   import type ConnectionPool from 'kafkajs/src/network/connectionPool.js'
   import type { ProtocolRequest } from 'kafkajs/src/network/connectionPool.js'
 
@@ -83,15 +83,6 @@ declare module 'kafkajs/src/broker/index.js' {
       readonly groupId: string
       readonly coordinatorType: number
     }): Promise<{ coordinator: { nodeId: number; host: string; port: number } }>
-    joinGroup(request: {
-      readonly groupId: string
-      /** In ms, like the next one. */
-      readonly sessionTimeout: number
-      readonly rebalanceTimeout: number
-      /** Empty for a new member. */
-      readonly memberId: string
-      readonly groupProtocols: readonly { readonly name: string; readonly metadata: Buffer }[]
-    }): Promise<{ generationId: number; leaderId: string; memberId: string; members: GroupMember[] }>
     syncGroup(request: {
       readonly groupId: string
       readonly generationId: number
@@ -178,12 +169,22 @@ declare module 'kafkajs/src/protocol/error.js' {
 }
 
 declare module 'kafkajs/src/protocol/requests/apiKeys.js' {
-  const apiKeys: { readonly Fetch: number; readonly Metadata: number }
+  const apiKeys: { readonly Fetch: number; readonly JoinGroup: number; readonly Metadata: number }
   export default apiKeys
 }
 
 declare module 'kafkajs/src/protocol/requests/index.js' {
-  const requests: { readonly requests: { readonly Fetch: object; readonly Metadata: object } }
+  import type { GroupMember } from 'kafkajs'
+
+  export interface JoinedGroup {
+    readonly generationId: number
+    readonly leaderId: string
+    readonly memberId: string
+    readonly members: GroupMember[]
+  }
+  const requests: {
+    readonly requests: { readonly Fetch: object; readonly JoinGroup: object; readonly Metadata: object }
+  }
   export default requests
 }
 

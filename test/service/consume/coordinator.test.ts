@@ -45,7 +45,8 @@ function memberOf(answers: Answers, topics: Record<string, number[]> = { claims:
         return answers[name]?.(call)
       }
     return {
-      joinGroup: answer('joinGroup'),
+      lookupRequest: () => (request: object) => request,
+      connectionPool: { send: answer('joinGroup') },
       syncGroup: async (request: {
         memberId: string
         groupAssignment: { memberId: string; memberAssignment: Buffer }[]
@@ -158,6 +159,34 @@ t.test('a member keeps its id until the coordinator does not know it, or it has 
       'joinGroup ',
       'leaveGroup member-4',
       'joinGroup ',
+    ],
+  )
+})
+
+t.test('a join that is given up leaves no other member in the group', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { member, calls, cluster } = memberOf({
+    joinGroup: ({ node, memberId }) => {
+      if (memberId === '') throw Object.assign(errorOf('MEMBER_ID_REQUIRED'), { memberId: 'new' })
+      return node === 1 ? new Promise(() => {}) : joinedAs('new')
+    },
+  })
+  const givenUp = member.join(['claims'])
+  await settled()
+  cluster.coordinator = 2
+  mock.timers.tick(2_000)
+  await t.rejects(givenUp, { message: 'broker 2 coordinates the group now' })
+  t.same(await member.join(['claims']), {})
+  await member.leave()
+  t.same(
+    calls.map(({ name, node, memberId }) => `${name} ${memberId} at ${node}`),
+    [
+      'joinGroup  at 1',
+      'joinGroup new at 1',
+      'joinGroup new at 2',
+      'syncGroup new at 2',
+      'leaveGroup new at 2',
     ],
   )
 })
