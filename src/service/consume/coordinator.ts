@@ -33,8 +33,6 @@ const SILENT_HEARTBEAT_COUNT = 3
 
 const REBALANCE = 'REBALANCE_IN_PROGRESS'
 const UNKNOWN_MEMBER = 'UNKNOWN_MEMBER_ID'
-/** Tells a new member its id, by which it is to join. */
-const ID_REQUIRED = 'MEMBER_ID_REQUIRED'
 /** Errors that tell a member about its group, and not about the coordinator. */
 const GROUP_ERRORS = [REBALANCE, UNKNOWN_MEMBER, 'ILLEGAL_GENERATION']
 
@@ -60,7 +58,7 @@ interface CoordinatorOptions {
  */
 export class Coordinator {
   readonly #options: CoordinatorOptions
-  /** Empty until the first join is told it, after leaving, and once a join is told that it is unknown. */
+  /** Empty before the coordinator gives one, after leaving, and once the coordinator does not know it any more. */
   #memberId = ''
   #generationId = -1
   /** The partitions of this generation, by `topic/partition`; none until they are known. */
@@ -171,8 +169,8 @@ export class Coordinator {
   }
 
   /**
-   * A new member keeps the id that it is told, also if this join is given up: else the group would keep a member that nobody is, with
-   * partitions of its own.
+   * A new member keeps the id that the coordinator gives it, even if this join is given up. Otherwise the group would keep a second
+   * member with partitions that nobody reads.
    */
   async #requestJoin(broker: Broker, request: object): Promise<JoinedGroup> {
     const memberId = this.#memberId
@@ -180,9 +178,9 @@ export class Coordinator {
       return await requestJoin(broker, { ...request, memberId })
     } catch (error) {
       // After a join that was given up, a later one may have another id by now.
-      if (errorType(error) !== ID_REQUIRED || this.#memberId !== memberId) throw error
-      this.#memberId = (error as { readonly memberId: string }).memberId
-      return requestJoin(broker, { ...request, memberId: this.#memberId })
+      if (!isIdRequired(error) || this.#memberId !== memberId) throw error
+      this.#memberId = error.memberId
+      return requestJoin(broker, { ...request, memberId: error.memberId })
     }
   }
 
@@ -242,7 +240,10 @@ export class Coordinator {
     }
   }
 
-  /** Rejects once another broker coordinates the group: else one that hangs would be waited for until the timeout. */
+  /**
+   * Rejects once two brokers in a row name another coordinator: else one that hangs would be waited for until the timeout. One that is
+   * cut off from the others still names itself.
+   */
   async #unlessMoved<T>(nodeId: number, answer: Promise<T>): Promise<T> {
     const { cluster, groupId } = this.#options
     const answered = new AbortController()
@@ -250,8 +251,10 @@ export class Coordinator {
     const moved = async (): Promise<never> => {
       for (;;) {
         await sleep(LATE_COORDINATOR_MS, undefined, { signal })
-        const found = await cluster.findCoordinator(groupId).catch(() => nodeId)
-        if (found !== nodeId) throw new Error(`broker ${found} coordinates the group now`)
+        const find = () => cluster.findCoordinator(groupId).catch(() => nodeId)
+        const found = await find()
+        if (found !== nodeId && (await find()) === found)
+          throw new Error(`broker ${found} coordinates the group now`)
       }
     }
     try {
@@ -263,9 +266,13 @@ export class Coordinator {
 }
 
 /** kafkajs's own `joinGroup` tells a new member its id only once the group has formed. */
-async function requestJoin(broker: Broker, request: object): Promise<JoinedGroup> {
+function requestJoin(broker: Broker, request: object): Promise<JoinedGroup> {
   const protocol = broker.lookupRequest(apiKeys.JoinGroup, requests.requests.JoinGroup)
-  return (await broker.connectionPool.send(protocol(request))) as JoinedGroup
+  return broker.connectionPool.send(protocol(request))
+}
+
+function isIdRequired(error: unknown): error is Error & { readonly memberId: string } {
+  return error instanceof Error && errorType(error) === 'MEMBER_ID_REQUIRED' && 'memberId' in error
 }
 
 function isGroupError(error: unknown): boolean {

@@ -70,6 +70,7 @@ declare module 'kafkajs/src/broker/index.js' {
   import type { Logger, Broker as PublicBroker } from 'kafkajs'
   import type ConnectionPool from 'kafkajs/src/network/connectionPool.js'
   import type { ProtocolRequest } from 'kafkajs/src/network/connectionPool.js'
+  import type { Definition } from 'kafkajs/src/protocol/requests/index.js'
 
   interface Broker extends PublicBroker {}
   class Broker {
@@ -78,7 +79,7 @@ declare module 'kafkajs/src/broker/index.js' {
     readonly versions: Readonly<Record<number, { readonly maxVersion: number }>> | null
     constructor(options: { readonly connectionPool: ConnectionPool; readonly logger: Logger })
     /** The newest version of a request that both sides know. */
-    lookupRequest(apiKey: number, definition: object): (options: object) => ProtocolRequest<unknown>
+    lookupRequest<T>(apiKey: number, definition: Definition<T>): (options: object) => ProtocolRequest<T>
     findGroupCoordinator(request: {
       readonly groupId: string
       readonly coordinatorType: number
@@ -175,6 +176,7 @@ declare module 'kafkajs/src/protocol/requests/apiKeys.js' {
 
 declare module 'kafkajs/src/protocol/requests/index.js' {
   import type { GroupMember } from 'kafkajs'
+  import type { ProtocolRequest } from 'kafkajs/src/network/connectionPool.js'
 
   export interface JoinedGroup {
     readonly generationId: number
@@ -182,8 +184,16 @@ declare module 'kafkajs/src/protocol/requests/index.js' {
     readonly memberId: string
     readonly members: GroupMember[]
   }
+  /** The versions of a request whose answer is parsed as T. */
+  export interface Definition<T> {
+    readonly protocol: (options: object) => (options: object) => ProtocolRequest<T>
+  }
   const requests: {
-    readonly requests: { readonly Fetch: object; readonly JoinGroup: object; readonly Metadata: object }
+    readonly requests: {
+      readonly Fetch: Definition<unknown>
+      readonly JoinGroup: Definition<JoinedGroup>
+      readonly Metadata: Definition<unknown>
+    }
   }
   export default requests
 }

@@ -1,4 +1,3 @@
-import { mock } from 'node:test'
 import kafkajs from 'kafkajs'
 import type Broker from 'kafkajs/src/broker/index.js'
 import errors from 'kafkajs/src/protocol/error.js'
@@ -6,6 +5,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { encodeSubscription } from '../../../src/service/consume/assigner.ts'
 import { Coordinator } from '../../../src/service/consume/coordinator.ts'
+import { until } from '../../stack/until.ts'
 import { settled } from './one-partition.ts'
 
 const { MemberAssignment } = kafkajs.AssignerProtocol
@@ -164,8 +164,6 @@ t.test('a member keeps its id until the coordinator does not know it, or it has 
 })
 
 t.test('a join that is given up leaves no other member in the group', async (t) => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  t.teardown(() => mock.timers.reset())
   const { member, calls, cluster } = memberOf({
     joinGroup: ({ node, memberId }) => {
       if (memberId === '') throw Object.assign(errorOf('MEMBER_ID_REQUIRED'), { memberId: 'new' })
@@ -175,7 +173,6 @@ t.test('a join that is given up leaves no other member in the group', async (t) 
   const givenUp = member.join(['claims'])
   await settled()
   cluster.coordinator = 2
-  mock.timers.tick(2_000)
   await t.rejects(givenUp, { message: 'broker 2 coordinates the group now' })
   t.same(await member.join(['claims']), {})
   await member.leave()
@@ -189,6 +186,18 @@ t.test('a join that is given up leaves no other member in the group', async (t) 
       'leaveGroup new at 2',
     ],
   )
+})
+
+t.test('one broker alone does not end a join by the word that it coordinates the group', async (t) => {
+  const joined = Promise.withResolvers<unknown>()
+  const { member, cluster } = memberOf({ joinGroup: () => joined.promise })
+  const assignment = member.join(['claims'])
+  await settled()
+  const named = [2, 1]
+  Object.defineProperty(cluster, 'coordinator', { get: () => named.shift() ?? 1 })
+  await until(() => named.length === 0, { what: 'two brokers to be asked' })
+  joined.resolve(joinedAs('b'))
+  t.same(await assignment, {})
 })
 
 t.test('a rebalance during the join starts it again; any other error ends it', async (t) => {
@@ -215,19 +224,15 @@ t.test('a rebalance during the join starts it again; any other error ends it', a
 t.test(
   'a coordinator that stands still is waited for only until another one coordinates the group',
   async (t) => {
-    mock.timers.enable({ apis: ['setTimeout'] })
-    t.teardown(() => mock.timers.reset())
     const { member, calls, cluster } = memberOf({
       joinGroup: () => joinedAs('b'),
       heartbeat: ({ node }) => (node === 1 ? new Promise(() => {}) : undefined),
     })
     await member.join(['claims'])
     const beat = member.heartbeat()
-    mock.timers.tick(2_000)
     await settled()
     t.equal(calls.at(-1)?.name, 'heartbeat', 'it still coordinates the group')
     cluster.coordinator = 2
-    mock.timers.tick(2_000)
     t.equal(await beat, 'member', 'the group still knows it')
     await member.heartbeat()
     t.match(calls.at(-1), { name: 'heartbeat', node: 2, memberId: 'b' })
