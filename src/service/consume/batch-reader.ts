@@ -46,10 +46,10 @@ export class BatchReader {
 
   async #take({ offset: expectedCheckpoint, lastMessage: lastBefore }: Checkpoint): Promise<Batch | null> {
     const processed = this.#uncompared
-    this.#uncompared = null
     const wasNoMessage = processed !== null && this.inbox.beginsWithNoMessageAt(processed.offset)
     const taken = await this.inbox.take(this.#batchCountMax)
     if (taken === null) return null
+    this.#uncompared = null
     if (processed !== null) requireSame(processed, wasNoMessage ? 'no message' : taken.messages[0])
     const { lastOffset } = taken
     if (lastOffset <= expectedCheckpoint) return null
