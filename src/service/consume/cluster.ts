@@ -26,7 +26,7 @@ interface Topic {
 }
 
 /** Connections to a broker, of which the first is logged in once `isConnected`. */
-interface Open {
+interface Link {
   readonly broker: Broker
   readonly connected: Promise<Broker>
   isConnected: boolean
@@ -35,7 +35,7 @@ interface Open {
 /** One broker. After anything odd the next request gets new connections. */
 interface Node {
   readonly address: Address
-  open: Open | null
+  link: Link | null
   /** Time of the last request that was not answered in time; 0 after an answer. */
   failedMs: number
   /** When it was last asked what any broker can answer. */
@@ -247,40 +247,40 @@ export class Cluster {
 
   async #askNode<T>(node: Node, request: (broker: Broker) => Promise<T>, maxMs: number): Promise<T> {
     if (this.#isClosed) throw new Error('the connections to the brokers are closed')
-    const open = this.#open(node)
+    const link = this.#connect(node)
     try {
-      const answer = await withTimeout(maxMs, open.connected.then(request), () => {
+      const answer = await withTimeout(maxMs, link.connected.then(request), () => {
         throw new CodedError('ETIMEDOUT', `no response from the brokers within ${maxMs / 1_000} s`)
       })
       node.failedMs = 0
       return answer
     } catch (error) {
-      if (!open.isConnected || !(error instanceof kafkajs.KafkaJSProtocolError)) {
+      if (!link.isConnected || !(error instanceof kafkajs.KafkaJSProtocolError)) {
         node.failedMs = performance.now()
-        drop(node, open, error as Error)
+        drop(node, link, error as Error)
       }
       throw error
     }
   }
 
-  #open(node: Node): Open {
-    if (node.open?.isConnected && !this.#isUsable(node.open.broker)) {
+  #connect(node: Node): Link {
+    if (node.link?.isConnected && !this.#isUsable(node.link.broker)) {
       // Requests in flight may still be answered.
-      void node.open.broker.disconnect()
-      node.open = null
+      void node.link.broker.disconnect()
+      node.link = null
     }
-    if (node.open !== null) return node.open
+    if (node.link !== null) return node.link
     const broker = this.#createBroker(node.address)
-    const open: Open = {
+    const link: Link = {
       broker,
       isConnected: false,
       connected: broker.connect().then(() => {
-        open.isConnected = true
+        link.isConnected = true
         return broker
       }),
     }
-    node.open = open
-    return open
+    node.link = link
+    return link
   }
 
   /**
@@ -309,18 +309,18 @@ export class Cluster {
 }
 
 function newNode(address: Address): Node {
-  return { address, open: null, failedMs: 0, askedMs: 0 }
+  return { address, link: null, failedMs: 0, askedMs: 0 }
 }
 
 /** Requests in flight fail for this reason. */
 function disconnect(node: Node, reason: string): void {
-  if (node.open !== null) drop(node, node.open, new Error(reason))
+  if (node.link !== null) drop(node, node.link, new Error(reason))
 }
 
 /** Requests in flight fail with this error. kafkajs itself would wait for their answers. */
-function drop(node: Node, open: Open, error: Error): void {
-  if (node.open === open) node.open = null
-  for (const connection of open.broker.connectionPool.pool) {
+function drop(node: Node, link: Link, error: Error): void {
+  if (node.link === link) node.link = null
+  for (const connection of link.broker.connectionPool.pool) {
     void connection.disconnect()
     connection.rejectRequests(error)
     connection.socket?.destroy()
