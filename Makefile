@@ -159,7 +159,7 @@ simulate: build ## 100,000 interleavings of attempts against a store in memory (
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS, BROKERS; POOLER=transaction: through PgBouncer)
 	@$(FIRST) $(NODE) test/chaos/main.ts
 
-# What tests are skipped without: a mutant that no test saw would count as one that survived.
+# Tests that need these are skipped without them, and a mutant that no test saw would count as one that survived.
 tools: install
 	@$(NODE) test/stack/chromium.ts && $(NODE) test/stack/promtool.ts
 

@@ -89,16 +89,12 @@ export class Cluster {
     request: (broker: Broker) => Promise<T>,
     maxMs = this.#answerMaxMs,
   ): Promise<T> {
-    const node = this.#nodes.get(nodeId)
-    if (node === undefined) throw new Error(`broker ${nodeId} is unknown`)
-    return this.#askNode(node, request, maxMs)
+    return this.#askNode(this.#requireNode(nodeId), request, maxMs)
   }
 
   /** The same over a connection of its own, for a request that keeps a broker from answering others on its connection. */
   async askApart<T>(nodeId: number, request: (broker: Broker) => Promise<T>, maxMs: number): Promise<T> {
-    const known = this.#nodes.get(nodeId)
-    if (known === undefined) throw new Error(`broker ${nodeId} is unknown`)
-    const node = newNode(known.address)
+    const node = newNode(this.#requireNode(nodeId).address)
     this.#apart.add(node)
     try {
       return await this.#askNode(node, request, maxMs)
@@ -243,6 +239,12 @@ export class Cluster {
       node.failedMs = performance.now()
     }
     return answer
+  }
+
+  #requireNode(nodeId: number): Node {
+    const node = this.#nodes.get(nodeId)
+    if (node === undefined) throw new Error(`broker ${nodeId} is unknown`)
+    return node
   }
 
   async #askNode<T>(node: Node, request: (broker: Broker) => Promise<T>, maxMs: number): Promise<T> {

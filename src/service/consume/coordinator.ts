@@ -149,7 +149,7 @@ export class Coordinator {
   async #joinOnce(topics: readonly string[]): Promise<Assignment> {
     const { groupId, build, sessionTimeoutMs: sessionTimeout } = this.#options
     const joined = await this.#join((broker) =>
-      this.#requestJoin(broker, {
+      this.#joinGroup(broker, {
         groupId,
         sessionTimeout,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
@@ -172,15 +172,15 @@ export class Coordinator {
    * A new member keeps the id that the coordinator gives it, even if this join is given up. Otherwise the group would keep a second
    * member with partitions that nobody reads.
    */
-  async #requestJoin(broker: Broker, request: object): Promise<JoinedGroup> {
+  async #joinGroup(broker: Broker, request: object): Promise<JoinedGroup> {
     const memberId = this.#memberId
     try {
-      return await requestJoin(broker, { ...request, memberId })
+      return await sendJoinGroup(broker, { ...request, memberId })
     } catch (error) {
       // After a join that was given up, a later one may have another id by now.
       if (!isIdRequired(error) || this.#memberId !== memberId) throw error
       this.#memberId = error.memberId
-      return requestJoin(broker, { ...request, memberId: error.memberId })
+      return sendJoinGroup(broker, { ...request, memberId: error.memberId })
     }
   }
 
@@ -266,7 +266,7 @@ export class Coordinator {
 }
 
 /** kafkajs's own `joinGroup` tells a new member its id only once the group has formed. */
-function requestJoin(broker: Broker, request: object): Promise<JoinedGroup> {
+function sendJoinGroup(broker: Broker, request: object): Promise<JoinedGroup> {
   const protocol = broker.lookupRequest(apiKeys.JoinGroup, requests.requests.JoinGroup)
   return broker.connectionPool.send(protocol(request))
 }

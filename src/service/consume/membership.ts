@@ -47,19 +47,15 @@ export class Membership {
   async run(): Promise<void> {
     while (!this.#stopping.aborted) {
       try {
-        // Looking for topics.
         await this.#findTopics()
         const { existing, partitionCounts } = this.#options.topics
         if (existing.length === 0) {
           await this.#waitForTopics()
           continue
         }
-        // Joining.
         await this.#join(existing)
-        // A member.
         await this.#stay(partitionCounts)
       } catch (error) {
-        // Failed.
         await this.#backOff(error)
       }
     }

@@ -110,7 +110,7 @@ export class PartitionConsumer {
   /** Compared with the checkpoint at the next start. Null: that compares with the previous checkpoint. */
   #committedToKafka: CommittedOffset | null
   #checkpoint: Checkpoint = { offset: -1n, lastMessage: null }
-  /** The broker is known to have nothing from the checkpoint to before this offset. */
+  /** The broker has no message between the checkpoint and this offset. */
   #earliest = 0n
   /** Null once a batch is committed, or nothing has come for a while. */
   #failures: Failures | null = null
@@ -347,7 +347,7 @@ export class PartitionConsumer {
     return true
   }
 
-  /** Does nothing if another consumer moved the checkpoint meanwhile, or may have reset it. */
+  /** Does nothing once the partition has ended, or if another consumer moved the checkpoint meanwhile. */
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
     if (this.#isOver) return
     const { topic, partition } = this.name
