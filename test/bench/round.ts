@@ -51,8 +51,9 @@ export function runRound(options: RoundOptions) {
   const totalCount = warmUpCount + eventCount
   return inArena(brokers, contacts, async ({ client, topics, start }) => {
     const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount))
-    // Neither side may pay for pages that were made dirty before it.
+    // Neither side may pay for pages that were made dirty before it, or for a vacuum that comes once a minute.
     await client.query('CHECKPOINT')
+    await disableAutovacuum(client)
     const lookUpsBefore = await contacts.requestCount()
     const running = await start(side)
     const window = await measure(client, running, contacts, { warmUpCount, totalCount })
@@ -65,6 +66,13 @@ export function runRound(options: RoundOptions) {
       faults: await findFaults(client, brokers, topics, distinctCount),
     }
   })
+}
+
+async function disableAutovacuum(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(`
+    SELECT format('ALTER TABLE %s SET (autovacuum_enabled = false)', oid::regclass) AS statement
+    FROM pg_class WHERE relkind = 'r' AND relnamespace = 'notifications'::regnamespace`)
+  for (const { statement } of rows) await client.query(statement)
 }
 
 /** Publishes all events in order, and returns their distinct ids. */
