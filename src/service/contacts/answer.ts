@@ -105,9 +105,9 @@ export function judgeAnswer(
       },
     )
   const value = parse(body)
-  const name = value === null ? null : firstAt(value, places.name, (found) => typeof found === 'string')
+  const name = value === null ? null : findName(value, places.name)
   if (name !== null && name !== locator) {
-    const isAlike = String(name).toLowerCase() === locator.toLowerCase()
+    const isAlike = name.toLowerCase() === locator.toLowerCase()
     const reason = `answered for another party${isAlike ? ', whose locator differs only in capitals' : ''}`
     return unresolved(reason, { wrongParty: true, codes: ['WRONG_PARTY'] })
   }
@@ -117,13 +117,8 @@ export function judgeAnswer(
     return { ...answered, contact: { state: 'not found' }, needsConfirmation: name === null }
   if (value === null)
     return unresolved('answered 200 with a body that is not a JSON object', { codes: ['NO_JSON'] })
-  if (!hasAddress(value, places.addresses))
-    return unresolved(`answered 200 without an address: ${describeFields(value, places.addresses)}`, {
-      codes: ['NO_ADDRESS'],
-    })
   const contact = readContact(value, places.addresses)
-  if (typeof contact === 'string')
-    return unresolved(`answered 200 with ${contact}`, { codes: ['NO_ADDRESS'] })
+  if (typeof contact === 'string') return unresolved(`answered 200 ${contact}`, { codes: ['NO_ADDRESS'] })
   return { ...answered, contact, needsConfirmation: false }
 }
 
@@ -190,19 +185,24 @@ const NOTHING_ON_FILE = {
   ...mapAddresses((): string | null => null),
 }
 
-/** The first valid value at these places, or null. */
-function firstAt(value: object, pointers: readonly Pointer[], isRight: (found: unknown) => boolean): unknown {
-  return pointers.map((pointer) => valueAt(value, pointer)).find(isRight) ?? null
+/** The first text at these places, or null. */
+function findName(value: object, pointers: readonly Pointer[]): string | null {
+  for (const pointer of pointers) {
+    const found = valueAt(value, pointer)
+    if (typeof found === 'string') return found
+  }
+  return null
 }
 
-/** Otherwise a wrapper or renamed fields would look like a party without addresses, and all members would be skipped. */
-function hasAddress(value: object, places: Places['addresses']): boolean {
-  const sought = ADDRESSES.filter((address) => places[address].length > 0)
-  return sought.length === 0 || sought.some((address) => hasPlace(value, places[address]))
-}
-
-function hasPlace(value: object, pointers: readonly Pointer[]): boolean {
-  return pointers.some((pointer) => valueAt(value, pointer) !== undefined)
+/** The first value other than null at these places. Null if all values are null, undefined if the answer has none of the places. */
+function findValue(value: object, pointers: readonly Pointer[]): unknown {
+  let absent: null | undefined
+  for (const pointer of pointers) {
+    const found = valueAt(value, pointer)
+    if (found !== undefined && found !== null) return found
+    if (found === null) absent = null
+  }
+  return absent
 }
 
 const FIELD_COUNT_MAX = 10
@@ -233,18 +233,23 @@ function describeFields(value: object, places: Places['addresses']): string {
 function readContact(value: object, places: Places['addresses']): Contact | string {
   const contact = { ...NOTHING_ON_FILE }
   const without: Address[] = []
+  let soughtCount = 0
   for (const address of ADDRESSES) {
-    const text = firstAt(value, places[address], (found) => (found ?? null) !== null)
-    if (text !== null && typeof text !== 'string')
-      return `an ${ADDRESSES.join(' or ')} that is neither a string nor null`
-    contact[address] = text?.trim() || null
-    const isSought = places[address].length > 0
-    if (text === null && isSought && !hasPlace(value, places[address])) without.push(address)
+    if (places[address].length === 0) continue
+    soughtCount++
+    const text = findValue(value, places[address])
+    if (text === undefined) without.push(address)
+    if (text === undefined || text === null) continue
+    if (typeof text !== 'string') return `with an ${ADDRESSES.join(' or ')} that is neither a string nor null`
     // A line break would end a header of the message.
-    if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(contact[address] ?? ''))
-      return `an ${ADDRESSES.join(' or ')} with control characters`
+    if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text.trim()))
+      return `with an ${ADDRESSES.join(' or ')} with control characters`
+    contact[address] = text.trim() || null
   }
-  return without.length === 0 ? contact : { ...contact, without }
+  if (without.length === 0) return contact
+  // Otherwise a wrapper or renamed fields would look like a party without addresses, and all members would be skipped.
+  if (without.length === soughtCount) return `without an address: ${describeFields(value, places)}`
+  return { ...contact, without }
 }
 
 function parse(body: Buffer): object | null {
