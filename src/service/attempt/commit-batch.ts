@@ -47,7 +47,7 @@ export async function commitBatches(
     const { inserted, taken, holds } = await tx.insertEntries(accepted)
     requireNoHold(
       holds,
-      inserted.map(({ origin }) => origin.topic),
+      inserted.values().map(({ origin }) => origin.topic),
     )
     for (const lookedUp of owned) {
       const some = collectRejected(lookedUp, refused, taken)
@@ -57,19 +57,17 @@ export async function commitBatches(
     const stored = await sendAndRecord(run, inserted, preferences, moves)
     return { ...stored, refused, offsets, rejected }
   })
-  const inserted = Map.groupBy(attempts, ({ origin }) => partitionKey(origin))
   return batches.map((lookedUp) => {
     const { batch, tombstoneCount } = lookedUp
-    const key = partitionKey(batch)
-    const checkpoint = offsets.get(key)
+    const checkpoint = offsets.get(partitionKey(batch))
     if (checkpoint === undefined) return null
     const some = rejected.get(lookedUp)
     if (some === undefined) return { kind: 'moved', checkpoint }
-    const { lastOffset } = batch
+    const { topic, partition, lastOffset } = batch
     return {
       kind: 'committed',
       lastOffset,
-      inserted: inserted.get(key) ?? [],
+      inserted: attempts.filter(({ origin }) => origin.topic === topic && origin.partition === partition),
       rejected: some,
       tombstoneCount,
     }

@@ -239,8 +239,7 @@ function createNewest(countMax: number) {
       if (value.length > VALUE_LENGTH_MAX) return
       values.set(key, value)
       counts.set(value, (counts.get(value) ?? 0) + 1)
-      const [oldest] = values.keys()
-      if (values.size > countMax && oldest !== undefined) remove(oldest)
+      if (values.size > countMax) remove(values.keys().next().value ?? key)
     },
     get: (key: string): string | undefined => values.get(key),
     countOf: (value: string): number => counts.get(value) ?? 0,

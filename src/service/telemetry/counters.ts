@@ -219,7 +219,9 @@ export function countStages(
   function countFields({ topic, messages }: Batch, judged: readonly Attempt[]): void {
     const findFields = finders.get(topic) ?? createFieldFinder(givesReason)
     finders.set(topic, findFields)
-    const timestamps = new Map(messages.map(({ offset, timestampMs }) => [offset, timestampMs]))
+    const offsets = new Set(judged.map(({ origin }) => origin.offset))
+    const ofJudged = messages.filter(({ offset }) => offsets.has(offset))
+    const timestamps = new Map(ofJudged.map(({ offset, timestampMs }) => [offset, timestampMs]))
     const events = judged.map(({ eventId, eventType, partyLocator, variables, origin }) => {
       const { locator = '', reason = null } = variables ?? {}
       const timestampMs = timestamps.get(origin.offset)
@@ -265,17 +267,42 @@ const LABELS: readonly LabelOf<Attempt>[] = [
 
 type LabelOf<Row> = (row: Row) => string
 
+/** Rows by their labels, in the order of the labels: nested, as a joined key would cost more than the count. */
+interface Tally {
+  count: number
+  readonly byLabel: Map<string, Tally>
+}
+
 /** Counts rows by their labels, which are in the counter's order. */
 function countBy<Row>(
   counter: Pick<Counter, 'labels'>,
   rows: readonly Row[],
-  [labelOf, ...others]: readonly LabelOf<Row>[],
+  labels: readonly LabelOf<Row>[],
+): void {
+  const all: Tally = { count: 0, byLabel: new Map() }
+  for (const row of rows) {
+    let tally = all
+    for (const labelOf of labels) tally = tallyOf(tally, labelOf(row))
+    tally.count++
+  }
+  addCounts(counter, all)
+}
+
+function tallyOf({ byLabel }: Tally, label: string): Tally {
+  const known = byLabel.get(label)
+  if (known !== undefined) return known
+  const tally: Tally = { count: 0, byLabel: new Map() }
+  byLabel.set(label, tally)
+  return tally
+}
+
+function addCounts(
+  counter: Pick<Counter, 'labels'>,
+  { count, byLabel }: Tally,
   labels: readonly string[] = [],
 ): void {
-  if (labelOf === undefined) counter.labels(...labels).inc(rows.length)
-  else
-    for (const [label, group] of Map.groupBy(rows, labelOf))
-      countBy(counter, group, others, [...labels, label])
+  if (count > 0) counter.labels(...labels).inc(count)
+  for (const [label, tally] of byLabel) addCounts(counter, tally, [...labels, label])
 }
 
 function countSends({ sends }: Counters, messages: readonly OutgoingMessage[], deliveries: Deliveries): void {

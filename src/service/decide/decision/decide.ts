@@ -63,7 +63,10 @@ export function readFacts(
   const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
   const found = contact?.state === 'found' ? contact : null
   const known = { eventType, party, preferences, contact: found, stated }
-  return { ...buildFacts(eventType, party, (_, fact) => fact.read(known)), ...stated }
+  return Object.assign(
+    buildFacts(eventType, party, (_, fact) => fact.read(known)),
+    stated,
+  )
 }
 
 /** Separates the reason of a rule from the error of a look-up. */
