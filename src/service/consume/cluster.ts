@@ -220,25 +220,20 @@ export class Cluster {
     const known = [...this.#nodes.values()].sort(inTurn)
     const seeds = this.#seeds.filter((seed) => !known.includes(seed)).sort(inTurn)
     const candidates = [...known, ...seeds]
-    const { promise: answer, resolve, reject } = Promise.withResolvers<T>()
-    let failedCount = 0
-    let isAnswered = false
+    const answers: Promise<T>[] = []
     for (const node of candidates) {
       node.askedMs = performance.now()
-      const asked = this.#askNode(node, request, this.#answerMaxMs).then(
-        (value) => {
-          isAnswered = true
-          resolve(value)
-        },
-        (error) => {
-          if (++failedCount === candidates.length) reject(error)
-        },
-      )
-      await Promise.race([asked, answer, sleep(NEXT_BROKER_MS, undefined, { ref: false })])
+      const answer = this.#askNode(node, request, this.#answerMaxMs)
+      answers.push(answer)
+      const isAnswered = await Promise.race([
+        isFulfilled(answer),
+        isFulfilled(Promise.any(answers)),
+        sleep(NEXT_BROKER_MS, false, { ref: false }),
+      ])
       if (isAnswered) break
       node.failedMs = performance.now()
     }
-    return answer
+    return Promise.any(answers).catch(({ errors }: AggregateError) => Promise.reject(errors.at(-1)))
   }
 
   #requireNode(nodeId: number): Node {
@@ -312,6 +307,13 @@ export class Cluster {
 
 function newNode(address: Address): Node {
   return { address, link: null, failedMs: 0, askedMs: 0 }
+}
+
+function isFulfilled(promise: Promise<unknown>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Requests in flight fail for this reason. */

@@ -44,24 +44,25 @@ export class Membership {
     this.#stopping = stopping
   }
 
+  /** Goes from state to state of the table. */
   async run(): Promise<void> {
     while (!this.#stopping.aborted) {
       try {
-        await this.#findTopics()
+        await this.#lookForTopics()
         const { existing, partitionCounts } = this.#options.topics
         if (existing.length === 0) {
           await this.#waitForTopics()
           continue
         }
         await this.#join(existing)
-        await this.#stay(partitionCounts)
+        await this.#stayMember(partitionCounts)
       } catch (error) {
-        await this.#backOff(error)
+        await this.#waitAfterFailure(error)
       }
     }
   }
 
-  async #findTopics(): Promise<void> {
+  async #lookForTopics(): Promise<void> {
     const { topics, log } = this.#options
     await topics.find()
     if (topics.missing.length > 0)
@@ -111,7 +112,7 @@ export class Membership {
   }
 
   /** Stays a member until its topics have other partitions, or the coordinator wants it to join again. */
-  async #stay(partitionCounts: string): Promise<void> {
+  async #stayMember(partitionCounts: string): Promise<void> {
     const { groupId, coordinator, topics, sleep, log } = this.#options
     while (topics.partitionCounts === partitionCounts) {
       await sleep(coordinator.heartbeatMs, this.#stopping)
@@ -123,7 +124,7 @@ export class Membership {
     }
   }
 
-  async #backOff(error: unknown): Promise<void> {
+  async #waitAfterFailure(error: unknown): Promise<void> {
     if (this.#stopping.aborted) return
     if (this.#options.coordinator.isExpired) this.#release()
     const retryInMs = backOffMs(this.#failureCount++)
