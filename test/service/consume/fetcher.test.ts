@@ -133,11 +133,11 @@ const message = (offset: number, value: string) => ({
 t.test('a lone event is handed over at once, and those that follow it gather at the broker', async (t) => {
   const { last, sleeps, values, asked, stop } = await fetching(1, { 0: 1 })
   await last()?.answer({ 0: message(0, 'a') })
-  t.strictSame([values, sleeps, asked.length], [['a'], [25], 2])
+  t.strictSame([values, sleeps.length, asked.length], [['a'], 1, 2])
   await last()?.answer({})
   t.strictSame(
-    [sleeps, asked.length],
-    [[25], 3],
+    [sleeps.length, asked.length],
+    [1, 3],
     'an answer without messages is followed by the next request',
   )
   stop()
