@@ -24,8 +24,8 @@ const EARLIEST = '-2'
 const FETCH_WAIT_MS = 500
 const ASK_COUNT_MAX = 10
 const REACHABLE_MAX_MS = 2_000
-/** A quota may delay each of ten answers, and a batch may be large. */
-export const FETCH_MAX_MS = 60_000
+/** As Java's consumer. An answer of 4 MB then needs a line of 140 kB/s. */
+export const FETCH_MAX_MS = 30_000
 
 /**
  * Connects on the first request, and again on the next one after any error.

@@ -65,7 +65,7 @@ export function brokerReason(error: string): BlockReason {
  */
 export async function fetchFrom(broker: Broker, wanted: FetchRequest): Promise<FetchedPartition[]> {
   const protocol = broker.lookupRequest(apiKeys.Fetch, requests.requests.Fetch)
-  const { request, requestTimeout } = protocol({
+  const { request } = protocol({
     isolationLevel: wanted.isolationLevel,
     maxWaitTime: wanted.maxWaitMs,
     minBytes: 1,
@@ -77,7 +77,6 @@ export async function fetchFrom(broker: Broker, wanted: FetchRequest): Promise<F
   })
   const { responses } = await broker.connectionPool.send({
     request,
-    ...(requestTimeout !== undefined && { requestTimeout }),
     response: {
       decode: async (bytes) => decodeFetchResponse(bytes, request.apiVersion),
       parse: async (decoded: ReturnType<typeof decodeFetchResponse>) => decoded,

@@ -30,8 +30,6 @@ declare module 'kafkajs/src/network/connectionPool.js' {
       decode(payload: Buffer): Promise<unknown>
       parse(decoded: never): Promise<Answer>
     }
-    /** In ms. */
-    readonly requestTimeout?: number
   }
 
   /** The connections to one broker: the first for all requests but fetches, the second for fetches. */
@@ -44,9 +42,9 @@ declare module 'kafkajs/src/network/connectionPool.js' {
       readonly sasl?: KafkaConfig['sasl']
       readonly clientId: string
       readonly socketFactory: ISocketFactory
-      /** In ms, like the next two. */
+      /** In ms. */
       readonly connectionTimeout: number
-      readonly requestTimeout: number
+      readonly enforceRequestTimeout: boolean
       readonly logger: Logger
     })
     send<Answer>(request: ProtocolRequest<Answer>): Promise<Answer>

@@ -1,6 +1,8 @@
 import { createServer, type Socket } from 'node:net'
+import { mock } from 'node:test'
 import Encoder from 'kafkajs/src/protocol/encoder.js'
 import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js'
+import requests from 'kafkajs/src/protocol/requests/index.js'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Cluster } from '../../../src/service/consume/cluster.ts'
@@ -20,6 +22,8 @@ interface Broker {
   billingError: number
   /** The ids of the brokers that it knows; all by default. */
   listed: readonly number[] | null
+  /** It answers nothing any more. */
+  isSilent: boolean
   connectionCount: number
 }
 
@@ -34,9 +38,12 @@ async function startBrokers(t: Test, count: number) {
       if (broker === undefined) return
       broker.connectionCount++
       socket.on('close', () => broker.connectionCount--)
-      socket.on('data', (request) => socket.write(answer(request, id)))
+      socket.on('data', (request) => {
+        if (!broker.isSilent) socket.write(answer(request, id))
+      })
     })
-    brokers.push({ port: await listen(server), leader: 0, billingError: 0, listed: null, connectionCount: 0 })
+    const port = await listen(server)
+    brokers.push({ port, leader: 0, billingError: 0, listed: null, isSilent: false, connectionCount: 0 })
     t.teardown(() => server.close())
   }
 
@@ -131,6 +138,32 @@ t.test('a request apart has a connection of its own, to any broker that the meta
   resolve('joined')
   t.equal(await apart, 'joined')
   await connections(1)
+})
+
+t.test('an answer may take as long as its caller allows, whatever the clock says', async (t) => {
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout', 'Date'] })
+  t.teardown(() => mock.timers.reset())
+  const { brokers, cluster } = await startBrokers(t, 1)
+  Object.assign(brokers[0] ?? {}, { isSilent: true })
+  const protocol = requests.requests.Metadata
+  let rejected: unknown = null
+  const asked = cluster
+    .ask(
+      0,
+      (broker) =>
+        broker.connectionPool.send(broker.lookupRequest(apiKeys.Metadata, protocol)({ topics: [] })),
+      60_000,
+    )
+    .catch((error) => {
+      rejected = error
+    })
+  await new Promise((resolve) => setImmediate(resolve))
+  mock.timers.tick(59_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(rejected, null)
+  mock.timers.tick(1_000)
+  await asked
+  t.match(rejected, { code: 'ETIMEDOUT' })
 })
 
 t.test('an unknown error of one topic keeps no other from its leaders', async (t) => {
