@@ -1,5 +1,6 @@
 import { type Message, messageBytes } from '../decide/event/message.ts'
 import { type Place, partitionKey, placeKey } from '../decide/event/position.ts'
+import { BLOCK_REASONS } from '../model/block-reasons.ts'
 import type { Brokers } from './brokers.ts'
 import { READ_COMMITTED } from './fetch-request.ts'
 import { findRecordSet, readRecordSet } from './records/record-set.ts'
@@ -11,20 +12,28 @@ const READ_MAX_MS = 5_000
 
 /**
  * Reads committed messages beside the consumers, by `placeKey`: null if the broker has none there, or one that cannot be read. Stops
- * after 8 MB or 5 s, but not before the first: places that it did not reach are missing.
+ * after 8 MB or 5 s, but not before the first: places that it did not reach are missing, as are those of partitions that no broker
+ * serves now. Rejects if the first is one of these.
  */
 export async function readMessages(
-  brokers: Pick<Brokers, 'readEnds' | 'fetch'>,
+  brokers: Pick<Brokers, 'readEnds' | 'listUnserved' | 'fetch'>,
   places: readonly Place[],
 ): Promise<ReadonlyMap<string, Message | null>> {
   const found = new Map<string, Message | null>()
   const [first, ...others] = places
   if (first === undefined) return found
-  const ends = await brokers.readEnds([...new Set(places.map(({ topic }) => topic))], READ_COMMITTED)
+  const topics = [...new Set(places.map(({ topic }) => topic))]
+  const ends = await brokers.readEnds(topics, READ_COMMITTED)
+  const unserved = new Map(brokers.listUnserved(topics))
+  const findUnserved = (place: Place) => unserved.get(place.topic) ?? unserved.get(partitionKey(place))
+  const blocked = findUnserved(first)
+  if (blocked !== undefined)
+    throw new Error(`${partitionKey(first)} cannot be read: ${BLOCK_REASONS[blocked.reason].remedy}`)
   const startedMs = performance.now()
   let byteCount = 0
   // The first is read in any case. The others in ascending order, so that one fetch serves several.
   for (const place of [first, ...others.sort((a, b) => Number(a.offset - b.offset))]) {
+    if (findUnserved(place) !== undefined) continue
     const { earliest = 0n, end = 0n } = ends.get(partitionKey(place)) ?? {}
     if (place.offset < earliest || place.offset >= end) found.set(placeKey(place), null)
     if (found.has(placeKey(place))) continue

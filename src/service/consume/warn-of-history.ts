@@ -17,7 +17,7 @@ const RECENT_MS = 60_000
  * oldest. Other messages that arrive while the process joins the group are not from before it. Nothing waits; a look that fails is repeated.
  */
 export function createWarnOfHistory(
-  brokers: Pick<Brokers, 'readEnds' | 'firstSince' | 'fetch'>,
+  brokers: Pick<Brokers, 'readEnds' | 'firstSince' | 'listUnserved' | 'fetch'>,
   topics: readonly string[],
   startedMs: number,
   log: Logger,
@@ -57,8 +57,8 @@ export function createWarnOfHistory(
   async function look(pauseMs: number): Promise<void> {
     const partitions = [...added]
     try {
-      const unread = await warn(partitions)
-      added.splice(0, partitions.length, ...unread)
+      const leaderless = await warn(partitions)
+      added.splice(0, partitions.length, ...leaderless)
     } catch (error) {
       log.debug({ err: error }, 'could not read the messages from before the first start')
     }

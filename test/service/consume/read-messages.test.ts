@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { UnservedState } from '../../../src/service/consume/cluster.ts'
 import { readMessages } from '../../../src/service/consume/read-messages.ts'
 import { placeKey } from '../../../src/service/decide/event/position.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
@@ -14,11 +15,14 @@ const batch = (baseOffset: number, values: readonly string[], producerId?: numbe
 
 /** A partition that begins at offset 2, and whose broker sends this many batches at a time. */
 function brokerOf(batches: readonly Buffer[], atOnce = 9, error: string | null = null) {
+  const unserved: [string, UnservedState][] = []
   const fetched: bigint[] = []
   const lastOf = (one: Buffer) => one.readBigInt64BE(0) + BigInt(one.readInt32BE(23))
   const end = batches.reduce((last, one) => (lastOf(one) > last ? lastOf(one) : last), 0n) + 1n
   return {
     fetched,
+    unserved,
+    listUnserved: () => unserved,
     readEnds: async () => new Map([['claims/0', { ...partition, earliest: 2n, end }]]),
     fetch: async ({ from }: { from: bigint }) => {
       fetched.push(from)
@@ -54,6 +58,18 @@ t.test('what is removed, aborted, compacted, a marker or beyond the end is no me
   t.same(await read(brokerOf(LOG, 1), 0, 5, 6, 7, 9, 8), [null, null, null, null, null, 'eight'])
   const elsewhere = [{ topic: 'gone', partition: 0, offset: 2n }]
   t.same([...(await readMessages(brokerOf(LOG), elsewhere)).values()], [null])
+})
+
+t.test('a partition that no broker serves is not taken for one without messages', async (t) => {
+  const broker = brokerOf(LOG)
+  broker.unserved.push(['billing/0', { topic: 'billing', reason: 'no-leader', sinceMs: 0 }])
+  const billing = { topic: 'billing', partition: 0, offset: 2n }
+  const found = await readMessages(broker, [...placesAt(3), billing])
+  t.strictSame([...found.keys()], ['claims/0@3'])
+  await t.rejects(
+    readMessages(broker, [billing, ...placesAt(3)]),
+    /billing\/0 cannot be read: no broker leads it/,
+  )
 })
 
 t.test('a batch that cannot be read has no messages, and holds up no others', async (t) => {
