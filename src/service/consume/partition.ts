@@ -13,7 +13,7 @@ import type { CommittedOffset, DatabaseName, NextOffset } from './group-offsets.
 import { BrokerError, type Budget, Inbox } from './inbox.ts'
 import { describeLost, judgeCommitted, LOST_REMEDY } from './offset-faults.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
-import { BEYOND_THE_END, judgeOutOfRange } from './recreated-topic.ts'
+import { judgeOutOfRange } from './recreated-topic.ts'
 
 export interface ConsumerNeeds {
   /** The checkpoint in force, added if there is none. Rejects while another session has locked it. */
@@ -107,7 +107,7 @@ export class PartitionConsumer {
   /** Resolves after `end`, when no batch is running. */
   readonly finished: Promise<void>
   #state: State
-  /** Compared with the checkpoint at the next start. Null: that compares with the previous checkpoint. */
+  /** To be compared with the checkpoint at the next start; if null, the previous checkpoint is compared instead. */
   #committedToKafka: CommittedOffset | null
   #checkpoint: Checkpoint = { offset: -1n, lastMessage: null }
   /** The broker has no message between the checkpoint and this offset. */
@@ -159,10 +159,11 @@ export class PartitionConsumer {
   async #start(): Promise<BatchReader> {
     const { ensureCheckpoint, commitToKafka, budget, batchCountMax } = this.#needs
     const checkpoint = await ensureCheckpoint(this.name.topic, this.name.partition)
-    this.#reportLoss(checkpoint.offset)
+    // Of one that has ended, the next owner reports the loss.
+    if (!this.#isOver) this.#reportLoss(checkpoint.offset)
     if (checkpoint.offset !== this.#checkpoint.offset) {
       this.#unblock()
-      // From one that went back, more messages may have been removed.
+      // If it went back, retention may have removed messages after it, too.
       this.#earliest = 0n
     }
     this.#checkpoint = checkpoint
@@ -214,14 +215,18 @@ export class PartitionConsumer {
       await changed.wait(isSettled ? null : QUIET_MS)
       if (!reader.isEmpty || reader.isStopped) break
       this.#failures = null
-      if (reader.isCompared) continue
-      const ends = await Promise.race([
-        this.#needs.readEnds(this.name).catch(() => null),
-        changed.wait(QUIET_MS),
-      ])
-      if (ends && reader.isEmpty && !reader.isStopped) reader.compareEnds(this.#checkpoint, ends)
+      if (!reader.isCompared) await this.#compareEnds(reader)
     }
     return !reader.isStopped
+  }
+
+  /** Nothing comes after the checkpoint: asks the broker for its ends, unless something comes meanwhile. */
+  async #compareEnds(reader: BatchReader): Promise<void> {
+    const ends = await Promise.race([
+      this.#needs.readEnds(this.name).catch(() => null),
+      reader.inbox.changed.wait(QUIET_MS),
+    ])
+    if (ends && reader.isEmpty && !reader.isStopped) reader.compareEnds(this.#checkpoint, ends)
   }
 
   async #process(reader: BatchReader): Promise<void> {
@@ -324,10 +329,10 @@ export class PartitionConsumer {
   async #continueInRange(asked: bigint): Promise<boolean> {
     const ends = await this.#ends()
     const { offset } = this.#checkpoint
-    const found = judgeOutOfRange(offset, asked, ends)
+    const found = judgeOutOfRange(offset, asked, this.#earliest, ends)
     if (found.kind === 'passed') return false
     if (found.kind === 'recreated') {
-      await this.#startAnew(BEYOND_THE_END, ends)
+      await this.#startAnew(found.why, ends)
       return true
     }
     this.#earliest = found.earliest

@@ -16,21 +16,29 @@ export function compareLast(
 }
 
 export type OutOfRange =
-  /** The partition ends before the checkpoint: the topic was recreated. */
-  | { readonly kind: 'recreated' }
+  /** The topic was recreated, as `why` says. */
+  | { readonly kind: 'recreated'; readonly why: string }
   /** Retention removed messages; `count` of them were unprocessed. */
   | { readonly kind: 'deleted'; readonly count: bigint; readonly earliest: bigint }
   /** The broker has the offset by now. */
   | { readonly kind: 'passed' }
 
-export function judgeOutOfRange(checkpoint: bigint, fetchFrom: bigint, { earliest, end }: Ends): OutOfRange {
-  if (checkpoint >= end) return { kind: 'recreated' }
+/** @param knownEarliest the earliest offset when retention had last removed messages after the checkpoint; 0 if it never did */
+export function judgeOutOfRange(
+  checkpoint: bigint,
+  fetchFrom: bigint,
+  knownEarliest: bigint,
+  { earliest, end }: Ends,
+): OutOfRange {
+  if (checkpoint >= end) return { kind: 'recreated', why: BEYOND_THE_END }
+  if (knownEarliest > end) return { kind: 'recreated', why: BEFORE_THE_BEGINNING }
   if (fetchFrom >= earliest) return { kind: 'passed' }
   const next = checkpoint + 1n
   return { kind: 'deleted', count: next < earliest ? earliest - next : 0n, earliest }
 }
 
 export const BEYOND_THE_END = 'the checkpoint lies beyond the end of the partition'
+const BEFORE_THE_BEGINNING = 'the partition ends before the offset at which it had begun'
 
 export function describeAnother({ offset }: Fingerprint): string {
   return `the message at offset ${offset} is not the one that was processed`

@@ -351,6 +351,17 @@ for (const [what, lostCountMax] of [
     t.strictSame([values(), blocked()], [['e', 'x', 'y'], null])
   })
 
+t.test('a topic recreated before anything after a retention was processed begins at the start', async (t) => {
+  const { broker, start, fetchOnce, publish, values, blocked } = onePartition()
+  Object.assign(broker, { earliest: 4n, emptyEnd: 4n })
+  await start()
+  for (let i = 0; i < 2; i++) await fetchOnce()
+  Object.assign(broker, { earliest: 0n, emptyEnd: null })
+  publish(['x'])
+  for (let i = 0; i < 2; i++) await fetchOnce()
+  t.strictSame([values(), blocked()], [['x'], null])
+})
+
 t.test('rows that the database loses as the topic is recreated are named', async (t) => {
   const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
   const { fetchOnce, database, rowsLost } = await withTen({ checkpoint })

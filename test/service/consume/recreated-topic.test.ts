@@ -17,17 +17,18 @@ for (const [name, found, verdict] of [
 
 const AT = { kind: 'deleted', earliest: 20n } as const
 
-for (const [name, checkpoint, fetchFrom, ends, verdict] of [
-  ['the partition ends at the checkpoint', 9n, 10n, { earliest: 0n, end: 9n }, { kind: 'recreated' }],
-  ['the partition ends before the checkpoint', 9n, 10n, { earliest: 0n, end: 3n }, { kind: 'recreated' }],
-  ['the last processed message is there', 9n, 10n, { earliest: 0n, end: 10n }, { kind: 'passed' }],
-  ['the offset is the earliest', 9n, 10n, { earliest: 10n, end: 12n }, { kind: 'passed' }],
-  ['unprocessed messages are deleted', 9n, 10n, { earliest: 20n, end: 30n }, { ...AT, count: 10n }],
-  ['only the last processed one is deleted', 19n, 19n, { earliest: 20n, end: 30n }, { ...AT, count: 0n }],
-  ['processed ones alone are deleted', 25n, 12n, { earliest: 20n, end: 30n }, { ...AT, count: 0n }],
+for (const [name, checkpoint, fetchFrom, knownEarliest, ends, verdict] of [
+  ['the partition ends at the checkpoint', 9n, 10n, 0n, { earliest: 0n, end: 9n }, { kind: 'recreated' }],
+  ['the partition ends before the checkpoint', 9n, 10n, 0n, { earliest: 0n, end: 3n }, { kind: 'recreated' }],
+  ['the last processed message is there', 9n, 10n, 0n, { earliest: 0n, end: 10n }, { kind: 'passed' }],
+  ['the offset is the earliest', 9n, 10n, 0n, { earliest: 10n, end: 12n }, { kind: 'passed' }],
+  ['unprocessed messages are deleted', 9n, 10n, 0n, { earliest: 20n, end: 30n }, { ...AT, count: 10n }],
+  ['only the last processed one is deleted', 19n, 19n, 0n, { earliest: 20n, end: 30n }, { ...AT, count: 0n }],
+  ['processed ones alone are deleted', 25n, 12n, 0n, { earliest: 20n, end: 30n }, { ...AT, count: 0n }],
+  ['it ends before what was its beginning', 3n, 20n, 20n, { earliest: 0n, end: 9n }, { kind: 'recreated' }],
 ] as const) {
   t.test(`an offset out of range: ${name}`, async (t) => {
-    t.same(judgeOutOfRange(checkpoint, fetchFrom, ends), verdict)
+    t.match(judgeOutOfRange(checkpoint, fetchFrom, knownEarliest, ends), verdict)
   })
 }
 
