@@ -74,14 +74,17 @@ export class BatchReader {
   }
 
   /**
-   * A fetch brings nothing if the last processed message is gone and none follows, or if a recreated topic ends just before it: the
-   * ends tell which. One that may still bring a message is waited for. Throws `Recreated`.
+   * Judges a partition of which fetches bring nothing: the last processed message is gone and none follows, or the topic was recreated
+   * and ends before the checkpoint. Throws `Recreated`.
    */
   compareEnds(committed: Checkpoint, ends: Ends): void {
     const fault = judgeRecreated(committed, ends, null)
     if (fault !== null) throw new Recreated(fault)
     const next = committed.offset + 1n
-    if (this.inbox.isAnswered && (ends.end === next || ends.earliest >= next)) this.#uncompared = null
+    const hasNothingAfter = ends.end === next
+    const beginsAfter = ends.earliest >= next
+    // Otherwise the next fetch brings a message to compare with.
+    if (this.inbox.isAnswered && (hasNothingAfter || beginsAfter)) this.#uncompared = null
   }
 
   /** Accepts and returns nothing more: the batch in process is the last one. */

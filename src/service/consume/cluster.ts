@@ -64,7 +64,7 @@ export class Cluster {
   /** Connections for one request each. */
   readonly #apart = new Set<Node>()
   readonly #wanted = new Set<string>()
-  readonly #unserved = new Map<string, UnservedState>()
+  #unserved: ReadonlyMap<string, UnservedState> = new Map()
   #topics: ReadonlyMap<string, Topic> = new Map()
   #refreshedMs = Number.NEGATIVE_INFINITY
   #refreshCount = 0
@@ -191,23 +191,24 @@ export class Cluster {
     for (const nodeId of this.#nodes.keys())
       if (!brokers.some((one) => one.nodeId === nodeId)) this.#remove(nodeId)
     const topics = new Map<string, Topic>()
+    const unserved = new Map<string, UnservedState>()
+    const note = (name: string, topic: string, reason: UnservedState['reason']) => {
+      const before = this.#unserved.get(name)
+      unserved.set(name, before?.reason === reason ? before : { topic, reason, sinceMs: Date.now() })
+    }
     for (const { topic, topicErrorCode, partitionMetadata } of topicMetadata) {
       if (!this.#wanted.has(topic)) continue
       const error = topicErrorCode === 0 ? null : errors.createErrorFromCode(topicErrorCode)
-      this.#note(topic, topic, topicErrorCode === NO_RIGHTS, 'no-rights')
+      if (topicErrorCode === NO_RIGHTS) note(topic, topic, 'no-rights')
       for (const { partitionId, leader } of partitionMetadata)
-        this.#note(partitionKey({ topic, partition: partitionId }), topic, leader < 0, 'no-leader')
+        if (leader < 0) note(partitionKey({ topic, partition: partitionId }), topic, 'no-leader')
       const leaders = new Map(partitionMetadata.map(({ partitionId, leader }) => [partitionId, leader]))
       topics.set(topic, { error: error?.type ?? null, leaders })
     }
     this.#topics = topics
+    this.#unserved = unserved
     this.#refreshedMs = performance.now()
     this.#refreshCount++
-  }
-
-  #note(name: string, topic: string, isUnserved: boolean, reason: UnservedState['reason']): void {
-    if (!isUnserved) this.#unserved.delete(name)
-    else if (!this.#unserved.has(name)) this.#unserved.set(name, { topic, reason, sinceMs: Date.now() })
   }
 
   /**
@@ -225,13 +226,15 @@ export class Cluster {
       node.askedMs = performance.now()
       const answer = this.#askNode(node, request, this.#answerMaxMs)
       answers.push(answer)
+      // The next broker is asked once this one fails or is late, unless an earlier one answers meanwhile.
       const isAnswered = await Promise.race([
         isFulfilled(answer),
         isFulfilled(Promise.any(answers)),
-        sleep(NEXT_BROKER_MS, false, { ref: false }),
+        sleep(NEXT_BROKER_MS, null, { ref: false }),
       ])
       if (isAnswered) break
-      node.failedMs = performance.now()
+      const isLate = isAnswered === null
+      if (isLate) node.failedMs = performance.now()
     }
     return Promise.any(answers).catch(({ errors }: AggregateError) => Promise.reject(errors.at(-1)))
   }

@@ -42,9 +42,11 @@ export function findRecordSet(
   let end = 0
   for (const [index, batch] of batches.entries()) {
     const offsets = readOffsets(batch)
+    // The set must cover the next offset, so that reading it meets this batch.
     if (offsets === null)
       return { firstOffset, lastOffset: lastOffset + 1n, firstTimestampMs, bytes, aborted }
-    // Only the next batch distinguishes a gap from a damaged offset. The next fetch has both.
+    // After a gap, as compaction leaves it, only the batch behind this one shows that its offset is not damaged. The next fetch
+    // begins with this batch, and brings the one behind it.
     const isLast = index === batches.length - 1
     if (isLast && lastOffset >= firstOffset && offsets.first > lastOffset + 1n) break
     end += batch.length
