@@ -13,7 +13,7 @@ import {
   judgeParties,
   SHARES,
 } from '../decide/data-fault.ts'
-import { ADDRESSES } from '../decide/party/channel.ts'
+import { ADDRESSES, type Address } from '../decide/party/channel.ts'
 import type { Status } from '../model/log/status.ts'
 import type { Notice } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
@@ -57,6 +57,18 @@ function toNotice(subject: string, code: DataFaultCode, detail: string): Notice 
   return { subject, text: `${LOOKS_WRONG}: ${detail}`, remedy: DATA_FAULTS[code] }
 }
 
+/** What the minute brought for one subject. */
+interface Fresh {
+  /** A topic or an address. */
+  readonly subject: string
+  readonly noun: string
+  readonly limits: Limits
+  readonly counted: readonly CountedEvents[]
+  readonly isClean: boolean
+  readonly isDoubtful: (one: CountedEvents) => boolean
+  readonly findFaults: (all: readonly CountedEvents[]) => DataFault[]
+}
+
 interface CountedEvents {
   readonly labels: Readonly<Partial<Record<string, string | number>>>
   readonly value: number
@@ -64,6 +76,8 @@ interface CountedEvents {
 
 /** Events of a topic, or answers for an address, since the last judgement. */
 interface Window {
+  /** Or the address. */
+  readonly topic: string
   counted: readonly CountedEvents[]
   /** Null: not judged yet. */
   faults: readonly DataFault[] | null
@@ -84,30 +98,26 @@ export function createMinutely(
   const windows = new Map<string, Window>()
   let ids = NO_IDS
 
-  function judge(
-    log: Logger,
-    topic: string,
-    noun: string,
-    limits: Limits,
-    fresh: readonly CountedEvents[],
-    isCleanMinute: boolean,
-    isDoubtful: (one: CountedEvents) => boolean,
-    faultsOf: (all: readonly CountedEvents[]) => DataFault[],
-  ): void {
-    const window = windows.get(topic) ?? { counted: [], faults: null, isClean: true }
-    windows.set(topic, window)
-    window.counted = [...window.counted, ...fresh]
-    window.isClean &&= isCleanMinute
+  function judge(log: Logger, fresh: Fresh): void {
+    const { subject: topic, noun, limits } = fresh
+    // A topic may have the name of an address.
+    const key = `${noun} ${topic}`
+    const window = windows.get(key) ?? { topic, counted: [], faults: null, isClean: true }
+    windows.set(key, window)
+    window.counted = [...window.counted, ...fresh.counted]
+    window.isClean &&= fresh.isClean
     const count = countJudged(window.counted)
     if (count < (window.faults === null ? limits.first : limits.judged)) return
-    const possible = faultsOf(window.counted)
+    const possible = fresh.findFaults(window.counted)
     const found = possible.filter(({ isSure }) => isSure)
     if (count < limits.judged && found.length === 0) return
     if (window.faults === null && found.length === 0) {
       // Only some of a batch's events have their fields examined.
       const kinds = [...Map.groupBy(window.counted, ({ labels }) => labels.field).values()]
-      const areClean = window.isClean && kinds.every((some) => sum(some.filter(isDoubtful)) * 2 <= sum(some))
-      if (areClean && possible.length === 0) log.info({ topic, count }, `the first ${noun} look right`)
+      const isMostlySound = (kind: readonly CountedEvents[]) =>
+        sum(kind.filter(fresh.isDoubtful)) * 2 <= sum(kind)
+      if (window.isClean && kinds.every(isMostlySound) && possible.length === 0)
+        log.info({ topic, count }, `the first ${noun} look right`)
       for (const { code, detail } of possible)
         log.info(
           { fault: code, topic, remedy: DATA_FAULTS[code] },
@@ -161,7 +171,7 @@ export function createMinutely(
 
   const notices = (): readonly Notice[] => [
     ...(ids.fault === null ? [] : [toNotice(REPEATED_ID, REPEATED_ID, ids.fault)]),
-    ...[...windows].flatMap(([topic, { faults }]) =>
+    ...[...windows.values()].flatMap(({ topic, faults }) =>
       (faults ?? []).map(({ code, detail }) => toNotice(`${code} of ${topic}`, code, detail)),
     ),
   ]
@@ -188,54 +198,74 @@ export function createMinutely(
     const duplicateCount = sum(newDuplicates)
     const messageCount = duplicateCount + sum(newEvents) + sum(newRejected)
     const areDuplicates = duplicateCount * 2 > messageCount
-    const isCleanMinute = newRejected.length === 0 && !areDuplicates
+    const isClean = newRejected.length === 0 && !areDuplicates
     judgeIds(log, duplicateCount, messageCount)
-    for (const [topic, some] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string)) {
-      const fresh = [...some, ...newFields.filter(({ labels }) => labels.topic === topic)]
-      judge(log, topic, 'events of a topic', EVENT_LIMITS, fresh, isCleanMinute, isDoubtfulEvent, (all) => [
-        ...judgeEvents(topic, {
-          eventCount: countJudged(all),
-          withoutParty: sumWhere(all, 'party', 'missing'),
-          withoutText: sumWhere(all, 'event_type', OTHER_EVENT_TYPE),
-          inOtherCase: sumWhere(all, 'event_type', OTHER_CASE),
-          countOf: (field, finding) =>
-            sumWhere(
-              (field === 'reason' ? allFields : all).filter(
-                ({ labels }) => labels.topic === topic && labels.field === field,
-              ),
-              'found',
-              finding,
-            ),
-        }),
-        ...judgeParties(topic, sumWhere(all, 'party', 'found'), sumWhere(all, 'party', 'not found')),
-      ])
-    }
+    for (const [topic, ofTopic] of Map.groupBy(newEvents, ({ labels }) => labels.topic as string))
+      judge(log, {
+        subject: topic,
+        noun: 'events of a topic',
+        limits: EVENT_LIMITS,
+        counted: [...ofTopic, ...newFields.filter(({ labels }) => labels.topic === topic)],
+        isClean,
+        isDoubtful: isDoubtfulEvent,
+        findFaults: (all) => findEventFaults(topic, all, allFields),
+      })
     for (const address of ADDRESSES) {
       const isOfAddress = ({ labels }: CountedEvents) => labels.address === address
-      const isNeeded = ({ labels }: CountedEvents) => labels.needed === 'yes'
-      const count = (all: readonly CountedEvents[]) =>
-        countAddresses((finding: AddressFinding) => sumWhere(all, 'found', finding))
-      const ever = allAddresses.filter(isOfAddress)
-      judge(
-        log,
-        address,
-        'answers with this address',
-        ANSWER_LIMITS,
-        newAddresses.filter(isOfAddress),
-        isCleanMinute,
-        ({ labels }) => labels.found !== 'address',
-        (all) =>
-          judgeAddresses(address, {
-            newest: count(all),
-            needed: count(all.filter(isNeeded)),
-            ever: count(ever),
-            everNeeded: count(ever.filter(isNeeded)),
-          }),
-      )
+      judge(log, {
+        subject: address,
+        noun: 'answers with this address',
+        limits: ANSWER_LIMITS,
+        counted: newAddresses.filter(isOfAddress),
+        isClean,
+        isDoubtful: ({ labels }) => labels.found !== 'address',
+        findFaults: (all) => findAddressFaults(address, all, allAddresses.filter(isOfAddress)),
+      })
     }
   }
 
   return { log: logMinute, notices }
+}
+
+/** @param allFields those of all topics since the start */
+function findEventFaults(
+  topic: string,
+  all: readonly CountedEvents[],
+  allFields: readonly CountedEvents[],
+): DataFault[] {
+  const events = judgeEvents(topic, {
+    eventCount: countJudged(all),
+    withoutParty: sumWhere(all, 'party', 'missing'),
+    withoutText: sumWhere(all, 'event_type', OTHER_EVENT_TYPE),
+    inOtherCase: sumWhere(all, 'event_type', OTHER_CASE),
+    countOf: (field, finding) => {
+      const counts = (field === 'reason' ? allFields : all).filter(
+        ({ labels }) => labels.topic === topic && labels.field === field,
+      )
+      return sumWhere(counts, 'found', finding)
+    },
+  })
+  return [
+    ...events,
+    ...judgeParties(topic, sumWhere(all, 'party', 'found'), sumWhere(all, 'party', 'not found')),
+  ]
+}
+
+/** @param ever the answers for this address since the start */
+function findAddressFaults(
+  address: Address,
+  newest: readonly CountedEvents[],
+  ever: readonly CountedEvents[],
+): DataFault[] {
+  const isNeeded = ({ labels }: CountedEvents) => labels.needed === 'yes'
+  const count = (all: readonly CountedEvents[]) =>
+    countAddresses((finding: AddressFinding) => sumWhere(all, 'found', finding))
+  return judgeAddresses(address, {
+    newest: count(newest),
+    needed: count(newest.filter(isNeeded)),
+    ever: count(ever),
+    everNeeded: count(ever.filter(isNeeded)),
+  })
 }
 
 /** Returns a function that reads a counter's increases since the last call. */

@@ -408,6 +408,21 @@ t.test('a fault of few answers a minute is told once, and stays until an answer 
   t.equal((await read()).value('notifications_data_fault', labels), 0)
 })
 
+t.test('a topic that is named like an address is judged for itself', async (t) => {
+  const { metrics } = theMetrics()
+  const { log } = aJournal()
+  const events = Array.from({ length: 20 }, (_, i) => {
+    const one = ofParty(`event-${i}`, 'missing', { partyLocator: null })
+    return { ...one, origin: { ...one.origin, topic: 'email' } }
+  })
+  await metrics.stage('batch', { ...batchOf(20), topic: 'email' }, async () => committed(events))
+  const answers = Array.from({ length: 20 }, (_, i) => ofParty(`event-${i}`, 'found', { contact: NO_PLACE }))
+  await metrics.stage('batch', batchOf(20), async () => committed(answers))
+  await metrics.logMinute(log)
+  const found = metrics.dataFaults().map(({ subject }) => subject)
+  t.strictSame(found.sort(), ['no-email-place of email', 'no-party of email'])
+})
+
 t.test('each minute logs what was rejected, FAILED and SKIPPED, by reason, and else nothing', async (t) => {
   const { metrics } = theMetrics()
   const { log, lines } = aJournal()
