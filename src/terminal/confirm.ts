@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { type Command, Option } from 'commander'
@@ -32,9 +33,21 @@ export async function confirm(
   if (!world.stdin.isTTY) throw new UsageError('there is no terminal to ask for confirmation: use --yes')
   clearProgress(world.stderr)
   const terminal = createInterface({ input: world.stdin, output: world.stderr })
-  const answer = await terminal.question(`${question} [y/N] `)
-  terminal.close()
-  return /^y(es)?$/i.test(answer.trim())
+  const closed = once(terminal, 'close').then(() => NO)
+  try {
+    const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(toNo), closed])
+    return /^y(es)?$/i.test(answer.trim())
+  } finally {
+    terminal.close()
+  }
+}
+
+const NO = 'n'
+
+/** Ctrl-C and Ctrl-D decline. */
+function toNo(error: Error): string {
+  if (error.name !== 'AbortError') throw error
+  return NO
 }
 
 /** Throws UsageError if the reason is too long, or blank and required; `missing` is the message then. */

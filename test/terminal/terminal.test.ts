@@ -78,6 +78,8 @@ t.test('a command goes on only if the answer is yes', async (t) => {
     ['', false],
     ['no', false],
     ['yesterday', false],
+    ['\u0003', false],
+    ['\u0004', false],
   ] as const) {
     let asked = ''
     const world = worldOf(
