@@ -129,9 +129,9 @@ t.test('an operator holds and resumes by the console, which says how many events
   const service = await world.serve({ MANAGEMENT_PORT: '0' })
   const url = await service.managementUrl()
   await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the database' })
-  const ask = async (wanted: object) => {
+  const ask = async (wanted: object, key?: string) => {
     const headers = { 'content-type': 'application/json' }
-    const body = JSON.stringify({ wanted, because: 'a wrong text' })
+    const body = JSON.stringify({ wanted, because: 'a wrong text', key })
     return fetch(`${url}/console/data/requests`, { method: 'POST', headers, body })
   }
   const mistyped = await ask({ kind: 'hold', topics: ['clams'] })
@@ -143,9 +143,12 @@ t.test('an operator holds and resumes by the console, which says how many events
       totals: { waiting: number | null }
     }
   await until(async () => (await readStatus()).totals.waiting === 0, { what: 'a count before the hold' })
-  const held = await ask({ kind: 'hold', topics: [world.topics.claims] })
+  const key = 'a'.repeat(32)
+  const wanted = { kind: 'hold', topics: [world.topics.claims] }
+  const held = await ask(wanted, key)
   t.equal(held.status, 201)
   const { id } = (await held.json()) as { id: string }
+  t.match(await (await ask(wanted, key)).json(), { id }, 'the answer may be lost')
   const sentCount = sent.length
   const events = Array.from({ length: 30 }, () => anEvent())
   await world.publish(events)
@@ -182,4 +185,11 @@ t.test('an operator holds and resumes by the console, which says how many events
     what: 'what waited to be sent',
   })
   t.equal((await ask({ kind: 'resume', hold: id })).status, 201, 'once more changes nothing')
+  const again = {
+    status: 400,
+    detail: `the key belongs to request ${id}, a hold that has ended: choose another key.`,
+  }
+  t.match(await (await ask(wanted, key)).json(), again, 'nothing is held')
+  const other = { status: 400, detail: `the key belongs to request ${id}, a hold: choose another key.` }
+  t.match(await (await ask({ kind: 'retry', filter: {} }, key)).json(), other)
 })

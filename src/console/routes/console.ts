@@ -10,6 +10,7 @@ import type { Preferences } from '../../service/decide/party/preferences.ts'
 import { showRules } from '../../service/decide/rules/current-rules.ts'
 import type { HttpApp } from '../../service/http/server/base.ts'
 import { countHeld, describeUnknownTopics } from '../../service/model/request/hold.ts'
+import type { StoredRequest } from '../../service/model/request/schemas.ts'
 import { type ReplicaTroubles, type ServiceStatus, showBlocked } from '../../service/model/service-status.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readUntil } from '../../service/store/connection/read-until.ts'
@@ -90,6 +91,17 @@ async function addWanted(
   }
 }
 
+/** Throws CorrectableError if the key belongs to a request that is not the wanted one: nothing new was added. */
+function requireSame({ id, kind, endedAt }: StoredRequest, wanted: Wanted): void {
+  if (wanted.kind === 'resume') return
+  const isOther = kind !== wanted.kind
+  const isOver = !isOther && kind === 'hold' && endedAt !== null
+  if (isOther || isOver)
+    throw new CorrectableError(
+      `the key belongs to request ${id}, ${isOver ? 'a hold that has ended' : `a ${kind}`}: choose another key`,
+    )
+}
+
 /** Adds requests. Previews judge by current preferences and rules, as far as known without a look-up. */
 function createRequestDesk({
   config,
@@ -118,6 +130,7 @@ function createRequestDesk({
       check(wanted)
       const added = await getRequest(httpPool(), await addWanted(httpPool(), wanted, by, because, key))
       if (added === null) throw new Error('the request that was added is gone')
+      requireSame(added, wanted)
       return added
     },
     cancel: async (id, by) => cancelRequest(httpPool(), id, by),
