@@ -189,7 +189,9 @@ async function findChanges(
     if (next === null) return []
     if (next < earliest || next > end)
       throw new CorrectableError(
-        `${partitionKey(position)} has the offsets ${earliest} to ${end - 1n}: --to ${next} is none, nor the next one`,
+        earliest === end
+          ? `${partitionKey(position)} has no messages: only --to ${end} can be set`
+          : `${partitionKey(position)} has the offsets ${earliest} to ${end - 1n}: --to ${next} is neither one of them nor the next`,
       )
     return [{ topic, partition, from: checkpoint, to: next - 1n }]
   })
