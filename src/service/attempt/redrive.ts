@@ -39,7 +39,7 @@ export async function redrive(
   request: TakenRequest,
 ): Promise<Progress<string> | null> {
   const id = String(message.id)
-  const progressAfter = (result: string | Refusal) => addResults(request.progress, id, [[id, result]])
+  const progressAfter = (result: string | Unchanged) => addResults(request.progress, id, [[id, result]])
   const { progress } = await transact(maker, async (run) => {
     const { tx } = run
     if (!(await tx.lockRequest(request))) return { ...NO_ATTEMPTS, progress: null }
@@ -66,13 +66,13 @@ export async function redrive(
 }
 
 /** Why an entry or a message stays as it is. */
-export interface Refusal {
+export interface Unchanged {
   readonly reason: string
 }
 
 const GONE = { reason: 'it was erased or pruned meanwhile' }
 
-function toRequestResult(redriven: RedriveResult): string | Refusal {
+function toRequestResult(redriven: RedriveResult): string | Unchanged {
   return redriven.result === 'rejected' ? { reason: `still rejected: ${redriven.error}` } : redriven.result
 }
 

@@ -21,7 +21,7 @@ import type {
 } from '../model/request/schemas.ts'
 import { errorMessage } from '../text/faults.ts'
 import type { LookUpNeeds, PartiesAgain } from './look-up.ts'
-import { lookUpRejected, type Refusal, redrive } from './redrive.ts'
+import { lookUpRejected, redrive, type Unchanged } from './redrive.ts'
 import { retryLocked } from './retry.ts'
 import { type AttemptMaker, type AttemptsResult, NO_ATTEMPTS, transact } from './transact.ts'
 
@@ -96,8 +96,8 @@ export function createRequestLoops(needs: RequestNeeds) {
   async function processTaken(request: TakenRequest): Promise<void> {
     const { id, kind } = request
     try {
-      const isDone = await processPage(needs, request)
-      if (isDone) await needs.releaseRequest(id)
+      const isProcessed = await processPage(needs, request)
+      if (isProcessed) await needs.releaseRequest(id)
     } catch (error) {
       const isHeld = error instanceof Held
       if (!isHeld)
@@ -185,14 +185,14 @@ async function retryPage(needs: RequestNeeds, request: RetryRequest): Promise<bo
 }
 
 /** By locator, the entries to retry and those that stay as they are. */
-type Page = Map<string, LookedUpEntry | Refusal>
+type Page = Map<string, LookedUpEntry | Unchanged>
 
 /** Null if it begins the next page: it was not read or looked up in time, or policy administration went down. */
 function judgePrepared(
-  prepared: RetryEntry | Refusal | null,
+  prepared: RetryEntry | Unchanged | null,
   contacts: Contacts,
   isDown: boolean,
-): LookedUpEntry | Refusal | null {
+): LookedUpEntry | Unchanged | null {
   if (prepared === null || 'reason' in prepared) return prepared
   const { partyLocator } = prepared
   const contact = contacts.get(partyLocator ?? '')
@@ -227,7 +227,7 @@ async function prepareEntries(
   { readMessages, lookUps }: RequestNeeds,
   { readAgain }: RetryTarget,
   candidates: readonly RetryCandidate[],
-): Promise<readonly (RetryEntry | Refusal | null)[]> {
+): Promise<readonly (RetryEntry | Unchanged | null)[]> {
   const refusals = candidates.map(
     (candidate) => findRefusal(candidate) ?? (readAgain ? findReadingRefusal(candidate) : null),
   )
@@ -253,7 +253,7 @@ async function readEntry(
   candidate: RetryCandidate,
   message: Message | null,
   { topic, envelopeMapRevision: revisionThen }: NonNullable<RetryCandidate['decision']>,
-): Promise<RetryEntry | Refusal> {
+): Promise<RetryEntry | Unchanged> {
   const { eventId } = candidate
   if (message === null) return { reason: 'the broker has no message at its offset any more' }
   const then = await parseBy(topic, message, revisionThen)
