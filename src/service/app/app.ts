@@ -5,29 +5,23 @@ import { createBacklog } from '../attempt/watch-backlog.ts'
 import type { Config } from '../config/config.ts'
 import { createBrokers } from '../consume/brokers.ts'
 import { READ_UNCOMMITTED } from '../consume/fetch-request.ts'
-import { judgeBuilds, judgeDatabases, judgeGroups, judgeMembers } from '../consume/member-notices.ts'
 import { findUnusedMaps } from '../decide/event/envelope-map.ts'
 import { createCaseJudge } from '../decide/event/event-type-pattern.ts'
 import { findHold } from '../model/request/hold.ts'
 import { showBlocked } from '../model/service-status.ts'
 import type { Senders } from '../send/send.ts'
 import { countFailedEntries } from '../store/read/count-failed-entries.ts'
-import { findSurges } from '../store/read/find-surges.ts'
 import { listCheckpoints } from '../store/read/list-checkpoints.ts'
-import { listReplicas } from '../store/read/list-replicas.ts'
-import { readAheadMs } from '../store/read/read-clock.ts'
 import { readDatabaseName } from '../store/read/read-database-name.ts'
 import { readHolds } from '../store/read/read-holds.ts'
 import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
 import { archiveEnvelopeMap, archiveRevisions } from '../store/write/archive-revisions.ts'
 import { createMetrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { share } from '../time/share.ts'
 import { createActivation, type DescribeChange } from './activation.ts'
 import { createAnnouncer } from './announce.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
-import { judgeDatabaseClock } from './clock-difference.ts'
-import { judgeSurges } from './judge-surges.ts'
+import { createJudges } from './judges.ts'
 import { listAuthored } from './known-event-types.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
 import { createNotices } from './notices.ts'
@@ -36,8 +30,6 @@ import { givesReason, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.
 import { createWorker, type Worker } from './worker.ts'
 
 const LOG_INTERVAL_MS = 60_000
-/** The notices of a minute share one description of the group; a later scrape reads it again. */
-const MEMBERS_SHARED = { validMs: 1_000, deadlineMs: 10_000 }
 
 export interface App {
   /** Listens, then waits for the database, the schema and the broker in the background. Resolves to the URL once it listens. */
@@ -65,6 +57,8 @@ export async function createApp(
   const opened = new AsyncDisposableStack()
   const stopping = new AbortController()
   let worker: Worker | null = null
+  /** Null until the database is ready. */
+  const consumer = () => worker?.consumer ?? null
   let stopped: Promise<void> | null = null
 
   const unusedMaps = findUnusedMaps(ruleFiles.envelopeMaps, config.broker.topics)
@@ -82,42 +76,19 @@ export async function createApp(
 
   const { groupId, topics } = config.broker
   const self = { id: randomUUID(), groupId, topics }
-  const listMembers = share(
-    () => brokers.listMembers(groupId),
-    MEMBERS_SHARED,
-    () => performance.now(),
-  )
   const announcer = createAnnouncer(self, database.pool, () => {
     const failsSinceMs = parties.failsSinceMs()
     return {
       lookUps: parties.isDown() ? 'policy administration is down' : null,
       lookUpsFailSince: failsSinceMs === null ? null : new Date(failsSinceMs).toISOString(),
-      blocked: showBlocked(worker?.consumer.blocked ?? [], (ms) => new Date(ms).toISOString()),
+      blocked: showBlocked(consumer()?.blocked ?? [], (ms) => new Date(ms).toISOString()),
     }
   })
-  let clockAheadMs = 0
-  const notices = createNotices(
-    [
-      async () => judgeBuilds(await listMembers(), Date.now()),
-      async () => judgeMembers(groupId, await listMembers()),
-      async () => {
-        await announcer.announce()
-        return judgeGroups(self, await listReplicas(database.pool()))
-      },
-      async () =>
-        // In this order: a replica announces itself before it joins.
-        judgeDatabases(groupId, await listMembers(), await listReplicas(database.pool())),
-      async () => {
-        clockAheadMs = await readAheadMs(database.pool())
-        return judgeDatabaseClock(clockAheadMs)
-      },
-      async () => judgeSurges(await findSurges(database.listPool())),
-    ],
-    log,
-  )
+  const { judges, listMembers, clockAheadMs } = createJudges(self, brokers, database, announcer.announce)
+  const notices = createNotices(judges, log)
   const backlog = createBacklog({
-    assignment: () => worker?.consumer.membership.assignment ?? null,
-    oldestMs: (topic, partition) => worker?.consumer.partitions.oldestMs(topic, partition) ?? null,
+    assignment: () => consumer()?.membership.assignment ?? null,
+    oldestMs: (topic, partition) => consumer()?.partitions.oldestMs(topic, partition) ?? null,
     // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
     // A broker that stands still must not hide how far the partitions of the others are behind.
     ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
@@ -136,10 +107,10 @@ export async function createApp(
     },
     readState: () => ({
       connections: database.connections(),
-      blocked: worker?.consumer.blocked ?? [],
-      foreign: worker?.consumer.foreign.found ?? [],
+      blocked: consumer()?.blocked ?? [],
+      foreign: consumer()?.foreign.found ?? [],
       notices: notices.list(),
-      clockAheadMs,
+      clockAheadMs: clockAheadMs(),
       isPolicyAdministrationDown: parties.isDown(),
     }),
   })
@@ -155,7 +126,7 @@ export async function createApp(
     config,
     ruleFiles,
     database,
-    consumer: () => worker?.consumer ?? null,
+    consumer,
     parties,
     replicaId: self.id,
     backlog,
@@ -165,10 +136,7 @@ export async function createApp(
     startup,
     startupWarning: () => {
       const shared = notices.list().filter(({ shares }) => shares !== undefined)
-      const warnings = [
-        worker?.consumer.foreign.reason,
-        ...shared.map(({ text, remedy }) => `${text}; ${remedy}`),
-      ]
+      const warnings = [consumer()?.foreign.reason, ...shared.map(({ text, remedy }) => `${text}; ${remedy}`)]
       return warnings.filter(Boolean).join('; ') || null
     },
     notices: () => [...notices.list(), ...metrics.dataFaults()],
@@ -216,8 +184,9 @@ export async function createApp(
 
   /** Ready once the process has joined the consumer group, whatever happens later. */
   async function startup(): Promise<string | null> {
-    if (worker === null) return (await database.fault()) ?? 'the service is starting'
-    return worker.consumer.membership.hasJoined ? null : worker.consumer.membership.waitsFor
+    const membership = consumer()?.membership
+    if (membership === undefined) return (await database.fault()) ?? 'the service is starting'
+    return membership.hasJoined ? null : membership.waitsFor
   }
 
   /** A second call must wait for the first, which `disposeAsync` by itself does not. */
