@@ -37,7 +37,7 @@ export function judgeOutOfRange(
   return { kind: 'deleted', count: next < earliest ? earliest - next : 0n, earliest }
 }
 
-export const BEYOND_THE_END = 'the checkpoint lies beyond the end of the partition'
+const BEYOND_THE_END = 'the checkpoint lies beyond the end of the partition'
 const BEFORE_THE_BEGINNING = 'the partition ends before the offset at which it had begun'
 
 export function describeAnother({ offset }: Fingerprint): string {
