@@ -13,14 +13,16 @@ import { READ_COMMITTED } from '../../service/consume/fetch-request.ts'
 import { findRecordSet, readRecordSet } from '../../service/consume/records/record-set.ts'
 import { UnreadableBatch } from '../../service/consume/records/unreadable.ts'
 import {
-  createFieldFinder,
   DATA_FAULTS,
   type DataFaultCode,
   FAULTY_COUNT_MIN,
+} from '../../service/decide/data-faults/data-faults.ts'
+import {
+  createFieldFinder,
   type FieldFinding,
   type JudgedField,
-  judgeEvents,
-} from '../../service/decide/data-fault.ts'
+} from '../../service/decide/data-faults/find-fields.ts'
+import { judgeEvents } from '../../service/decide/data-faults/judge-events.ts'
 import {
   type EnvelopeMap,
   type EnvelopeMaps,

@@ -3,16 +3,17 @@ import type { Config } from '../../service/config/config.ts'
 import { CLIENT_CERTIFICATE, LOOK_UP_REMEDIES } from '../../service/contacts/look-up-remedies.ts'
 import { distinctParties } from '../../service/decide/attempt/attempt.ts'
 import {
-  type AddressFinding,
-  countAddresses,
-  createAddressFinder,
   DATA_FAULTS,
   type DataFault,
   FAULTY_COUNT_MIN,
-  type FoundAddress,
+} from '../../service/decide/data-faults/data-faults.ts'
+import { createAddressFinder, type FoundAddress } from '../../service/decide/data-faults/find-addresses.ts'
+import {
+  type AddressFinding,
+  countAddresses,
   judgeAddresses,
-  judgeParties,
-} from '../../service/decide/data-fault.ts'
+} from '../../service/decide/data-faults/judge-addresses.ts'
+import { judgeParties } from '../../service/decide/data-faults/judge-events.ts'
 import { ADDRESSES, DEFAULT_CHANNEL } from '../../service/decide/party/channel.ts'
 import type { Contact, Contacts } from '../../service/decide/party/contact.ts'
 import type { PreferencesByParty } from '../../service/decide/party/preferences.ts'

@@ -2,17 +2,14 @@ import type { Logger } from 'pino'
 import type { Counter, Gauge } from 'prom-client'
 import {
   ADDRESS_COUNT_MIN,
-  type AddressFinding,
-  countAddresses,
   DATA_FAULTS,
   type DataFault,
   type DataFaultCode,
   FAULTY_COUNT_MIN,
-  judgeAddresses,
-  judgeEvents,
-  judgeParties,
   SHARES,
-} from '../decide/data-fault.ts'
+} from '../decide/data-faults/data-faults.ts'
+import { type AddressFinding, countAddresses, judgeAddresses } from '../decide/data-faults/judge-addresses.ts'
+import { judgeEvents, judgeParties } from '../decide/data-faults/judge-events.ts'
 import { ADDRESSES, type Address } from '../decide/party/channel.ts'
 import type { Status } from '../model/log/status.ts'
 import type { Notice } from '../model/service-status.ts'

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { AddressPointers } from '../decide/data-fault.ts'
+import type { AddressPointers } from '../decide/data-faults/find-addresses.ts'
 import type { Rule } from '../decide/rules/rule.ts'
 import { countStages, createCounters, startAtZero } from './counters.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'

@@ -1,15 +1,14 @@
 import t from 'tap'
+import { DATA_FAULTS } from '../../../src/service/decide/data-faults/data-faults.ts'
+import { createAddressFinder } from '../../../src/service/decide/data-faults/find-addresses.ts'
 import {
-  createAddressFinder,
   createFieldFinder,
-  DATA_FAULTS,
   type FieldFinding,
   type JudgedEvent,
   type JudgedField,
-  judgeAddresses,
-  judgeEvents,
-  judgeParties,
-} from '../../../src/service/decide/data-fault.ts'
+} from '../../../src/service/decide/data-faults/find-fields.ts'
+import { judgeAddresses } from '../../../src/service/decide/data-faults/judge-addresses.ts'
+import { judgeEvents, judgeParties } from '../../../src/service/decide/data-faults/judge-events.ts'
 import { createCaseJudge } from '../../../src/service/decide/event/event-type-pattern.ts'
 import type { FoundContact } from '../../../src/service/decide/party/contact.ts'
 import { ADDRESS_PLACES, aFound } from '../build.ts'
