@@ -50,9 +50,9 @@ export async function commitBatches(
       inserted.values().map(({ origin }) => origin.topic),
     )
     for (const lookedUp of owned) {
-      const some = collectRejected(lookedUp, refused, taken)
-      rejected.set(lookedUp, some)
-      await tx.insertRejected(lookedUp.batch, some)
+      const ofBatch = collectRejected(lookedUp, refused, taken)
+      rejected.set(lookedUp, ofBatch)
+      await tx.insertRejected(lookedUp.batch, ofBatch)
     }
     const stored = await sendAndRecord(run, inserted, preferences, moves)
     return { ...stored, refused, offsets, rejected }
@@ -61,14 +61,14 @@ export async function commitBatches(
     const { batch, tombstoneCount } = lookedUp
     const checkpoint = offsets.get(partitionKey(batch))
     if (checkpoint === undefined) return null
-    const some = rejected.get(lookedUp)
-    if (some === undefined) return { kind: 'moved', checkpoint }
+    const ofBatch = rejected.get(lookedUp)
+    if (ofBatch === undefined) return { kind: 'moved', checkpoint }
     const { topic, partition, lastOffset } = batch
     return {
       kind: 'committed',
       lastOffset,
       inserted: attempts.filter(({ origin }) => origin.topic === topic && origin.partition === partition),
-      rejected: some,
+      rejected: ofBatch,
       tombstoneCount,
     }
   })
