@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { createBacklog } from '../attempt/watch-backlog.ts'
 import type { Config } from '../config/config.ts'
 import { createBrokers } from '../consume/brokers.ts'
 import { READ_UNCOMMITTED } from '../consume/fetch-request.ts'
@@ -27,6 +26,7 @@ import { createListeners, type OpenConsole } from './listeners.ts'
 import { createNotices } from './notices.ts'
 import { createDatabase } from './pools.ts'
 import { givesReason, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { createBacklog } from './watch-backlog.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 const LOG_INTERVAL_MS = 60_000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type BacklogSources, createBacklog } from '../../../src/service/attempt/watch-backlog.ts'
+import { type BacklogSources, createBacklog } from '../../../src/service/app/watch-backlog.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 31, 12)
 
