@@ -1,8 +1,8 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { sqlArray } from '../../service/store/sql/columns.ts'
-import { NAMING_FILTERS, type Naming, namesIn, namesInPart } from './erase-requests.ts'
 import { fixedPart } from './find-mention.ts'
+import { NAMING_FILTERS, type Naming, namesIn, namesInPart } from './names-in-text.ts'
 
 export function findCheckpointReasons(pool: DatabasePool, naming: Naming): Promise<readonly bigint[]> {
   return pool.anyFirst(sql.type(z.object({ id: z.bigint() }))`

@@ -4,8 +4,9 @@ import { ALL_REJECTED, readRejected } from '../../service/store/read/list-reject
 import { type EntriesOfParty, findEntries } from './erase-entries.ts'
 import { findCheckpointReasons, readUnclearReasons } from './erase-reasons.ts'
 import { readRedriveErrors } from './erase-rejected-messages.ts'
-import { findRequests, type Naming, readNames } from './erase-requests.ts'
+import { findRequests, readNames } from './erase-requests.ts'
 import { isUnreadable, type Search } from './find-mention.ts'
+import type { Naming } from './names-in-text.ts'
 
 /** The data stored about a person, by kind of place, page by page. */
 export type PersonalData =

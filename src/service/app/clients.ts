@@ -3,13 +3,13 @@ import type { Config } from '../config/config.ts'
 import { type Brokers, createBrokers } from '../consume/brokers.ts'
 import type { KafkaConnection } from '../consume/kafka-client.ts'
 import { createPartyClient, type PartyClient } from '../contacts/client.ts'
-import type { Credential } from '../contacts/connection.ts'
 import { ADDRESSED_CHANNELS } from '../decide/party/channel.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
-import { createFileSecret, resolveSecret } from '../oauth/file-secret.ts'
+import { resolveSecret } from '../oauth/file-secret.ts'
 import { createEmailSender, createPlaceholderSender } from '../send/placeholders.ts'
 import type { Senders } from '../send/send.ts'
 import { createLog } from '../telemetry/log.ts'
+import { createLookUpCredential } from './look-up-credential.ts'
 
 /** Gives a command access to the brokers, without logging, and closes the connections afterwards. */
 export async function withBrokers<T>(
@@ -52,23 +52,6 @@ export function createParties(
   { policyAdministration }: Pick<Config, 'policyAdministration'>,
   log: Logger,
 ): PartyClient {
-  const credential = createCredential(policyAdministration)
+  const credential = createLookUpCredential(policyAdministration)
   return createPartyClient({ ...policyAdministration, credential, log })
-}
-
-function createCredential({ header, tokenClient }: Config['policyAdministration']): Credential | null {
-  const monotonicMs = () => performance.now()
-  if (header !== null) {
-    const { name, file } = header
-    return {
-      secret: createFileSecret(file, 'POLICY_ADMIN_HEADER_FILE', monotonicMs),
-      headers: (value) => ({ [name]: value }),
-    }
-  }
-  return (
-    tokenClient && {
-      secret: createAccessToken(tokenClient, 'POLICY_ADMIN_', monotonicMs),
-      headers: (token) => ({ authorization: `Bearer ${token}` }),
-    }
-  )
 }

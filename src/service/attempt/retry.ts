@@ -4,9 +4,9 @@ import {
   isPostponed,
   type LookedUpEntry,
   nextAttempt,
-  RETRY_INTERVAL_MS,
   type RetryEntry,
 } from '../decide/attempt/retry-entry.ts'
+import { RETRY_INTERVAL_MS } from '../decide/attempt/retry-pause.ts'
 import { describeHold, findHold, Held } from '../model/request/hold.ts'
 import type { PartiesAgain } from './look-up.ts'
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RETRIED_EVERY } from '../decide/attempt/retry-entry.ts'
+import { RETRIED_EVERY } from '../decide/attempt/retry-pause.ts'
 import { ADDRESS_KINDS, ADDRESSES, type Address, addressVariable } from '../decide/party/channel.ts'
 import {
   baseUrl,

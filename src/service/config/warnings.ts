@@ -1,4 +1,4 @@
-import { RETRIED_EVERY } from '../decide/attempt/retry-entry.ts'
+import { RETRIED_EVERY } from '../decide/attempt/retry-pause.ts'
 import { ANY_PARTY } from '../model/party-claim.ts'
 import { nearest } from '../text/nearest.ts'
 import { isLoopback } from './loopback.ts'

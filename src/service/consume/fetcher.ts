@@ -2,7 +2,7 @@ import { partitionKey, type TopicPartition } from '../decide/event/position.ts'
 import { backOffMs } from '../time/back-off.ts'
 import { FETCH_MAX_MS } from './brokers.ts'
 import type { Cluster, UnservedState } from './cluster.ts'
-import { Condition } from './condition.ts'
+import { Condition } from './condition-variable.ts'
 import {
   type FetchedPartition,
   type FetchRequest,

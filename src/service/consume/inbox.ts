@@ -1,6 +1,6 @@
 import { messageBytes } from '../decide/event/message.ts'
 import type { BlockReason } from '../model/block-reasons.ts'
-import { Condition } from './condition.ts'
+import { Condition } from './condition-variable.ts'
 import { brokerReason, type FetchedBytes } from './fetch-request.ts'
 import { afterDamage } from './records/batches.ts'
 import type { FetchedMessage } from './records/record.ts'

@@ -4,7 +4,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { ConfigError, loadConfig, loadDatabaseUrl, loadLookUp } from '../../../src/service/config/config.ts'
 import { variables } from '../../../src/service/config/variables.ts'
-import { RETRIED_EVERY } from '../../../src/service/decide/attempt/retry-entry.ts'
+import { RETRIED_EVERY } from '../../../src/service/decide/attempt/retry-pause.ts'
 import { ADDRESS_PLACES } from '../build.ts'
 
 const REQUIRED = {

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { AssignedPartitions } from '../../../src/service/consume/assigned-partitions.ts'
-import { Condition } from '../../../src/service/consume/condition.ts'
+import { Condition } from '../../../src/service/consume/condition-variable.ts'
 import type { Fetcher } from '../../../src/service/consume/fetcher.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import type { PartitionConsumer, PartitionNeeds } from '../../../src/service/consume/partition.ts'

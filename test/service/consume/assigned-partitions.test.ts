@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Condition } from '../../../src/service/consume/condition.ts'
+import { Condition } from '../../../src/service/consume/condition-variable.ts'
 import type { Batch } from '../../../src/service/decide/attempt/batch.ts'
 import { committedAt } from '../build.ts'
 import { assign } from './assign.ts'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import type { UnservedState } from '../../../src/service/consume/cluster.ts'
-import { Condition } from '../../../src/service/consume/condition.ts'
+import { Condition } from '../../../src/service/consume/condition-variable.ts'
 import type { CommittedOffset } from '../../../src/service/consume/group-offsets.ts'
 import { createBudget } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'

@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { Condition } from '../../../src/service/consume/condition.ts'
+import { Condition } from '../../../src/service/consume/condition-variable.ts'
 import { createBudget, Inbox } from '../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../src/service/consume/records/record.ts'
 import type { Batch } from '../../../src/service/decide/attempt/batch.ts'

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
-import { RETRY_INTERVAL_MS } from '../../../src/service/decide/attempt/retry-entry.ts'
+import { RETRY_INTERVAL_MS } from '../../../src/service/decide/attempt/retry-pause.ts'
 import { NO_PROMTOOL, promtool } from './promtool.ts'
 
 const DAY_MINUTES = 24 * 60

@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { RETRY_INTERVAL_MS } from '../../decide/attempt/retry-entry.ts'
+import { RETRY_INTERVAL_MS } from '../../decide/attempt/retry-pause.ts'
 import { recordedDecision, storedFacts, storedVariables } from '../../decide/decision/recorded-decision.ts'
 import type { Variables } from '../../decide/templates/template.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../model/log/log-entry.ts'

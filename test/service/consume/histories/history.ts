@@ -1,7 +1,7 @@
 import { syncBuiltinESMExports } from 'node:module'
 import { mock } from 'node:test'
 import zlib from 'node:zlib'
-import { Condition } from '../../../../src/service/consume/condition.ts'
+import { Condition } from '../../../../src/service/consume/condition-variable.ts'
 import { createBudget } from '../../../../src/service/consume/inbox.ts'
 import { takeFingerprint } from '../../../../src/service/consume/records/record.ts'
 import type { Batch, CommitResult } from '../../../../src/service/decide/attempt/batch.ts'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { RETRY_MIN_PAUSE_MS, type RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
+import type { RetryEntry } from '../../../../src/service/decide/attempt/retry-entry.ts'
+import { RETRY_MIN_PAUSE_MS } from '../../../../src/service/decide/attempt/retry-pause.ts'
 import { countFailedEntries } from '../../../../src/service/store/read/count-failed-entries.ts'
 import { listDueEntries } from '../../../../src/service/store/read/list-due-entries.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
