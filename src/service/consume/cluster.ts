@@ -249,9 +249,7 @@ export class Cluster {
     if (this.#isClosed) throw new Error('the connections to the brokers are closed')
     const link = this.#connect(node)
     try {
-      const answer = await withTimeout(maxMs, link.connected.then(request), () => {
-        throw new CodedError('ETIMEDOUT', `no response from the brokers within ${maxMs / 1_000} s`)
-      })
+      const answer = await withinTime(maxMs, link.connected.then(request))
       node.failedMs = 0
       return answer
     } catch (error) {
@@ -274,7 +272,7 @@ export class Cluster {
     const link: Link = {
       broker,
       isConnected: false,
-      connected: broker.connect().then(() => {
+      connected: withinTime(this.#answerMaxMs, broker.connect()).then(() => {
         link.isConnected = true
         return broker
       }),
@@ -310,6 +308,13 @@ export class Cluster {
 
 function newNode(address: Address): Node {
   return { address, link: null, failedMs: 0, askedMs: 0 }
+}
+
+/** Rejects with ETIMEDOUT if the broker has not answered by then. */
+function withinTime<T>(maxMs: number, answer: Promise<T>): Promise<T> {
+  return withTimeout(maxMs, answer, () => {
+    throw new CodedError('ETIMEDOUT', `no response from the brokers within ${maxMs / 1_000} s`)
+  })
 }
 
 function isFulfilled(promise: Promise<unknown>): Promise<boolean> {

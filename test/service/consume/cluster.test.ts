@@ -166,6 +166,20 @@ t.test('an answer may take as long as its caller allows, whatever the clock says
   t.match(rejected, { code: 'ETIMEDOUT' })
 })
 
+t.test('a connection that is not made in time fails, however long its request may take', async (t) => {
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout', 'Date'] })
+  t.teardown(() => mock.timers.reset())
+  const { brokers, cluster } = await startBrokers(t, 2)
+  Object.assign(brokers[1] ?? {}, { isSilent: true })
+  const joined = t.rejects(
+    cluster.askApart(1, async () => {}, 60_000),
+    { code: 'ETIMEDOUT' },
+  )
+  await until(() => brokers[1]?.connectionCount === 1, { what: 'the connection' })
+  mock.timers.tick(10_000)
+  await joined
+})
+
 t.test('an unknown error of one topic keeps no other from its leaders', async (t) => {
   const { brokers, cluster } = await startBrokers(t, 1)
   Object.assign(brokers[0] ?? {}, { leader: 1, billingError: KAFKA_STORAGE_ERROR })
