@@ -26,11 +26,12 @@ const READ_MS_MAX = 30_000
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)])
   const response = await request(pathWith(path, query), {}, signal, inTime)
-  return readJson(response)
+  return readJson(response, signal)
 }
 
-function readJson(response: Response) {
+function readJson(response: Response, signal: AbortSignal) {
   return response.json().catch((error: Error) => {
+    if (signal.aborted) throw error
     throw error instanceof SyntaxError
       ? new RequestError(response.status, 'The response is not valid JSON.')
       : new RequestError(0, 'The connection was lost.')
@@ -47,7 +48,7 @@ export async function post<Data>(path: readonly string[], body: object, signal: 
     signal,
     inTime,
   )
-  return readJson(response)
+  return readJson(response, signal)
 }
 
 /** `inTime` is aborted with `signal`, or after too long a time. */
