@@ -47,8 +47,8 @@ t.test('what waits by topic counts the partitions of other members, too', async 
   const { partitions, waitingByPartition, waitingByTopic } = await backlog()
   t.match(partitions, [{ partition: 0, messageCount: 3 }])
   t.equal(partitions.length, 1)
-  t.same(Object.fromEntries(waitingByPartition), { 'claims/0': 3, 'claims/1': 5 })
-  t.same([...waitingByTopic], [['claims', 8]])
+  t.strictSame(Object.fromEntries(waitingByPartition), { 'claims/0': 3, 'claims/1': 5 })
+  t.strictSame([...waitingByTopic], [['claims', 8]])
 })
 
 t.test('while the database does not answer, its last known checkpoints are used', async (t) => {

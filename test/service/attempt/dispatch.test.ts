@@ -133,7 +133,7 @@ const readOffsets = (readings: readonly Reading[]) => offsetsOf(readings.map(({ 
 t.test('the first message of an event id counts, and all of them are known', async (t) => {
   const { run, lookUp, memory } = world({})
   const { readings } = await lookUp('a', 'b', 'a', 'a')
-  t.same(readOffsets(readings('a')), [0n, 2n, 3n])
+  t.strictSame(readOffsets(readings('a')), [0n, 2n, 3n])
   await run('a', 'b', 'a', 'a')
   t.match(memory.decisions(), [
     { eventId: 'a', origin: { offset: 0n } },
@@ -156,13 +156,13 @@ t.test('a message with the event id of another one is a conflict, and its row is
       [7n, { code: 'conflict', error: /: NTF-0 of claims\/0, offset 5, has another party$/ }],
     ],
   )
-  t.same(asked, [['p']], 'the other members are not looked up')
+  t.strictSame(asked, [['p']], 'the other members are not looked up')
 })
 
 t.test('messages without a party and a reference are not the same event', async (t) => {
   const { run, memory } = world({ logged: [aLoggedRow('a', { partyLocator: null, reference: '' })] })
   await run('a@', 'b@', 'b@', 'c@p', 'c@p')
-  t.same(offsetsOf(memory.rejected().map(({ message }) => message)), [0n, 2n])
+  t.strictSame(offsetsOf(memory.rejected().map(({ message }) => message)), [0n, 2n])
 })
 
 t.test('a conflict between partitions is found whichever writes first', async (t) => {
@@ -212,8 +212,8 @@ t.test('a message is parsed once, however many events the database refuses', asy
   const { run, parsed, memory } = world({})
   memory.refuses = (_table, { eventId }) => (/^[ab]$/.test(eventId) ? 'no' : null)
   await run('a', 'b', 'c', 'a')
-  t.same(parsed, ['a', 'b', 'c', 'a'])
-  t.same(offsetsOf(memory.rejected().map(({ message }) => message)).sort(), [0n, 1n, 3n])
+  t.strictSame(parsed, ['a', 'b', 'c', 'a'])
+  t.strictSame(offsetsOf(memory.rejected().map(({ message }) => message)).sort(), [0n, 1n, 3n])
 })
 
 t.test('only decisions that are committed put the rule table in force', async (t) => {
@@ -222,10 +222,10 @@ t.test('only decisions that are committed put the rule table in force', async (t
   memory.setCheckpoint({ topic: 'claims', partition: 0 }, -1n)
   memory.refuses = () => 'no'
   await t.rejects(run('a'), /no/)
-  t.same(decided, [])
+  t.strictSame(decided, [])
   memory.refuses = () => null
   await run('a')
-  t.same(decided, [['a']])
+  t.strictSame(decided, [['a']])
 })
 
 t.test('a schema that breaks while refused rows are looked for rejects no message', async (t) => {
@@ -237,13 +237,13 @@ t.test('a schema that breaks while refused rows are looked for rejects no messag
     return probeCount > 1 ? 'gone' : null
   }
   await t.rejects(run('a', 'b'), /gone/)
-  t.same(memory.rejected(), [])
+  t.strictSame(memory.rejected(), [])
 })
 
 t.test('one look-up is made per distinct party of events that are not logged yet', async (t) => {
   const { run, asked, memory } = world({ logged: [aLoggedRow('a'), aLoggedRow('b')] })
   await run('a@gone', 'b@gone', 'c@p', 'd@p', 'e@q', 'f@')
-  t.same(asked, [['p', 'q']])
+  t.strictSame(asked, [['p', 'q']])
   t.equal(memory.rows().length, 4)
   await run('!', '!')
   t.equal(asked.length, 1, 'none for rejected messages')
@@ -254,9 +254,9 @@ t.test('a batch ends before the first event whose party was not requested in tim
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
   const { batch, readings } = await lookUp(...values)
   t.match(batch, { lastOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, expectedCheckpoint: -1n })
-  t.same(readOffsets(readings('a')), [2n], 'messages behind the cut belong to the next batch')
+  t.strictSame(readOffsets(readings('a')), [2n], 'messages behind the cut belong to the next batch')
   t.match(await run(...values), { kind: 'committed', lastOffset: 3n })
-  t.same(
+  t.strictSame(
     memory.rows().map(({ eventId }) => eventId),
     ['a', 'b', 'c'],
   )
@@ -313,8 +313,8 @@ t.test('small batches of several partitions share a transaction', async (t) => {
     ],
   )
   t.equal(transactions.count, 1)
-  t.same(recording.sent, ['a', 'b', 'c'], 'an id in two partitions has one row and one message')
-  t.same(
+  t.strictSame(recording.sent, ['a', 'b', 'c'], 'an id in two partitions has one row and one message')
+  t.strictSame(
     [0, 1, 2].map((partition) => memory.checkpoint({ topic: 'claims', partition })),
     [1n, 0n, 1n],
   )
@@ -356,7 +356,7 @@ t.test('a partition that another consumer moved or locks holds up no other', asy
     { value: { kind: 'committed' } },
     { value: { kind: 'committed' } },
   ])
-  t.same(
+  t.strictSame(
     memory.rows().map(({ eventId }) => eventId),
     ['b', 'c'],
   )
@@ -372,10 +372,10 @@ t.test('if a shared transaction fails, each batch has its own', async (t) => {
   })
   const statuses = async (alone: readonly number[], ...batches: string[][]) =>
     (await runAll(batches, alone)).map(({ status }) => status)
-  t.same(await statuses([], ['a'], ['!'], ['b']), ['fulfilled', 'rejected', 'fulfilled'])
+  t.strictSame(await statuses([], ['a'], ['!'], ['b']), ['fulfilled', 'rejected', 'fulfilled'])
   t.equal(transactions.count, 1 + 3)
   for (const partition of [0, 2]) memory.setCheckpoint({ topic: 'claims', partition }, -1n)
-  t.same(await statuses([1], ['c'], ['!'], ['d']), ['fulfilled', 'rejected', 'fulfilled'])
+  t.strictSame(await statuses([1], ['c'], ['!'], ['d']), ['fulfilled', 'rejected', 'fulfilled'])
   t.equal(transactions.count, 1 + 3 + 2, 'one that failed before does not share')
 })
 
@@ -461,12 +461,12 @@ t.test('an event id that the database refuses in two partitions is rejected once
     })
   }
   memory.refuses = (_table, { eventId }) => (eventId === 'a' ? 'no' : null)
-  t.same(await countsOf('a'), [
+  t.strictSame(await countsOf('a'), [
     [0, 1],
     [0, 1],
   ])
   memory.refuses = (_table, { eventId, origin }) => (eventId === 'b' && origin.partition === 0 ? 'no' : null)
-  t.same(await countsOf('b'), [
+  t.strictSame(await countsOf('b'), [
     [0, 1],
     [1, 0],
   ])

@@ -75,7 +75,7 @@ t.test('three large batches start at once, and the next when one of them is done
   t.equal(running.length, 3)
   await commit(1)
   t.equal(running.length, 4)
-  t.same(outcomes, ['committed'])
+  t.strictSame(outcomes, ['committed'])
 })
 
 t.test('long batches let others start, up to the limit of running ones', async (t) => {
@@ -90,14 +90,14 @@ t.test('long batches let others start, up to the limit of running ones', async (
 
 t.test('partitions that wait at the same time form a group', async (t) => {
   const { sizes, ask, settle, commit } = await waitInGroups(8, [LITTLE, LITTLE, MUCH, LITTLE])
-  t.same(sizes(), [2, 1, 1])
+  t.strictSame(sizes(), [2, 1, 1])
   ask([LITTLE, LITTLE])
   await settle()
-  t.same(sizes(), [2, 1, 1], 'three groups are busy')
+  t.strictSame(sizes(), [2, 1, 1], 'three groups are busy')
   await commit(0)
-  t.same(sizes(), [2, 1, 1], 'the first group is not done')
+  t.strictSame(sizes(), [2, 1, 1], 'the first group is not done')
   await commit(1)
-  t.same(sizes(), [2, 1, 1, 2])
+  t.strictSame(sizes(), [2, 1, 1, 2])
 })
 
 t.test('a group that was long ends its turn as a busy one once', async (t) => {
@@ -120,7 +120,7 @@ t.test('a batch of a group that is not done lets the next one run', async (t) =>
 
 t.test('a group has no more batches than may run', async (t) => {
   const { sizes } = await waitInGroups(2, [0, 0, 0])
-  t.same(sizes(), [2])
+  t.strictSame(sizes(), [2])
 })
 
 t.test('a partition without a batch by now, and one that fails, leave their place', async (t) => {
@@ -130,7 +130,7 @@ t.test('a partition without a batch by now, and one that fails, leave their plac
   ask([MUCH])
   await settle()
   await settle()
-  t.same(outcomes, [...Array(6).fill('nothing'), 'damaged'])
+  t.strictSame(outcomes, [...Array(6).fill('nothing'), 'damaged'])
   t.equal(running.length, 1)
 })
 
@@ -139,5 +139,5 @@ t.test('a batch that fails says so to its partition alone', async (t) => {
   running[0]?.reject(new Error('the database is gone'))
   await settle()
   await commit(1)
-  t.same(outcomes, ['the database is gone', 'committed'])
+  t.strictSame(outcomes, ['the database is gone', 'committed'])
 })

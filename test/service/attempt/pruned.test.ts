@@ -70,7 +70,7 @@ const rewind = (partition: number) =>
   ])
 
 t.test('an event that is published again after a pruning is SKIPPED, and all others are sent', async (t) => {
-  t.same(await dispatchAll({ before: CUTOFF_MS - 1 }), ['before'], 'while nothing was pruned')
+  t.strictSame(await dispatchAll({ before: CUTOFF_MS - 1 }), ['before'], 'while nothing was pruned')
   const read = Object.fromEntries(['a', 'b', 'c', 'd'].map((eventId) => [eventId, CUTOFF_MS - 1]))
   await dispatchAll(read)
   await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
@@ -84,22 +84,22 @@ t.test('an event that is published again after a pruning is SKIPPED, and all oth
     timeless: -1,
     before: 0,
   })
-  t.same(sent, ['timeless', 'undated', 'young'])
+  t.strictSame(sent, ['timeless', 'undated', 'young'])
   const { rows } = await client.query(
     "SELECT status, failure_reason, body FROM notifications.notification_log WHERE event_id = 'old'",
   )
-  t.same(rows, [{ status: 'SKIPPED', failure_reason: 'older than the last pruning', body: null }])
+  t.strictSame(rows, [{ status: 'SKIPPED', failure_reason: 'older than the last pruning', body: null }])
 })
 
 t.test('an event that was unread during a pruning is sent, however old it is', async (t) => {
   await dispatchAll({ 'read-1': CUTOFF_MS - 2, 'read-2': CUTOFF_MS - 2 }, 1)
   await beginPruning(pool, CUTOFF, 'alice')
   await client.query("DELETE FROM notifications.notification_log WHERE event_id LIKE 'read-%'")
-  t.same(await dispatchAll({ unread: CUTOFF_MS - 1 }, 1), ['unread'])
+  t.strictSame(await dispatchAll({ unread: CUTOFF_MS - 1 }, 1), ['unread'])
   const added = { 'of a topic newly added': CUTOFF_MS - 1 }
-  t.same(await dispatchAll(added, 1, 'billing'), Object.keys(added))
+  t.strictSame(await dispatchAll(added, 1, 'billing'), Object.keys(added))
   await rewind(1)
-  t.same(
+  t.strictSame(
     await dispatchAll({ 'read-1': CUTOFF_MS - 2, 'read-2': CUTOFF_MS - 2, unread: CUTOFF_MS - 1 }, 1),
     [],
   )
@@ -112,7 +112,7 @@ t.test('each pruning counts for what it may have deleted', async (t) => {
   await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
   await client.query("DELETE FROM notifications.notification_log WHERE event_id IN ('first', 'second')")
   await rewind(3)
-  t.same(await dispatchAll({ first: CUTOFF_MS - 2, second: CUTOFF_MS - 2, third: CUTOFF_MS - 2 }, 3), [
+  t.strictSame(await dispatchAll({ first: CUTOFF_MS - 2, second: CUTOFF_MS - 2, third: CUTOFF_MS - 2 }, 3), [
     'second',
     'third',
   ])
@@ -125,8 +125,10 @@ t.test('while a recreated topic is read again, and in its new partitions, nothin
   await client.query("DELETE FROM notifications.notification_log WHERE event_id LIKE 'copied-%'")
   await rewind(4)
   await beginPruning(pool, CUTOFF, 'alice')
-  t.same(await dispatchAll(read, 4), [])
-  t.same(await dispatchAll({ 'from a copy': CUTOFF_MS - 1, 'since then': CUTOFF_MS }, 5), ['since then'])
+  t.strictSame(await dispatchAll(read, 4), [])
+  t.strictSame(await dispatchAll({ 'from a copy': CUTOFF_MS - 1, 'since then': CUTOFF_MS }, 5), [
+    'since then',
+  ])
 })
 
 t.test('an event skipped because of a pruning is explained without a rule', async (t) => {
@@ -143,7 +145,7 @@ t.test('an event skipped because of a pruning is explained without a rule', asyn
   const archive = createArchive(new Map(), (revision) => readArchived(pool, 'ruleset', revision), sha256)
   for await (const page of recordedEntryPages(pool, 100)) {
     const old = page.find(({ locator }) => locator === entry.locator)
-    t.same(old && (await verify(old, archive)), { differences: [], unverifiable: [] })
+    t.strictSame(old && (await verify(old, archive)), { differences: [], unverifiable: [] })
   }
   const [page] = await decisionPages(pool, '2020-01-01T00:00:00Z', { decisionCountMax: 100 })
   t.notOk(page?.groups.some(({ ruleId }) => ruleId === '(pruned)'))

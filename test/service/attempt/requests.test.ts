@@ -95,7 +95,7 @@ t.test('a request goes on where its page ended, until there is no other', async 
   t.match(taken(), { end: null, progress: { position: next } })
   await page()
   t.match(taken(), { end: { state: 'done' }, progress: { counts: { unchanged: 2 } } })
-  t.same(begins, [null, next])
+  t.strictSame(begins, [null, next])
 })
 
 t.test('a message that is read again must be the one of its entry', async (t) => {
@@ -159,7 +159,7 @@ t.test('a message that is read again must be the one of its entry', async (t) =>
     true,
   )
   await page()
-  t.same(asked, ['p'])
+  t.strictSame(asked, ['p'])
   const reasons = taken().progress.unchanged.map(({ item, reason }) => [item, reason])
   t.match(reasons, [
     ['a', 'another process has it, or changed it, or its member was erased'],
@@ -274,7 +274,7 @@ t.test('a page that fails is tried again later, and others go on beside it', asy
   requests.start()
   await done.promise
   await requests.stop()
-  t.same(postponed.toSorted(), [
+  t.strictSame(postponed.toSorted(), [
     '1 tries again: the connection is lost',
     '2 tries again: the connection is lost',
   ])

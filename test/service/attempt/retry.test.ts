@@ -70,8 +70,8 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 t.test('a pass retries every due page, with one look-up per distinct party of a page', async (t) => {
   const { retry, retried, asked } = world({ pages: [[due('a'), due('b')], [due('c', 'party-2')]] })
   await retry.pass()
-  t.same(idsOf(retried), ['a', 'b', 'c'])
-  t.same(asked, [['party-1'], ['party-2']])
+  t.strictSame(idsOf(retried), ['a', 'b', 'c'])
+  t.strictSame(asked, [['party-1'], ['party-2']])
   t.match(retried[0], { status: 'SENT', attemptCount: 2, address: 'a@example.com' })
 })
 
@@ -100,7 +100,7 @@ t.test('a page that cannot be committed holds up no other', async (t) => {
   const committed = Promise.reject(new Error('the connection is lost'))
   const { retry, retried } = world({ pages: [[due('a')], [due('b')]], committed })
   await retry.pass()
-  t.same(idsOf(retried), ['a', 'b'])
+  t.strictSame(idsOf(retried), ['a', 'b'])
 })
 
 t.test('while a page is committed, the parties of the next page alone are looked up', async (t) => {
@@ -112,7 +112,7 @@ t.test('while a page is committed, the parties of the next page alone are looked
   const pass = retry.pass()
   await turn()
   t.equal(retried.length, 1)
-  t.same(asked, [['party-1'], ['party-2']])
+  t.strictSame(asked, [['party-1'], ['party-2']])
   committed.resolve()
   await pass
   t.equal(retried.length, 3)
@@ -129,7 +129,7 @@ t.test('a stop lets the running page finish and commits no other', async (t) => 
   const stopped = retry.stop()
   committed.resolve()
   await stopped
-  t.same(idsOf(retried), ['a'])
+  t.strictSame(idsOf(retried), ['a'])
 })
 
 for (const isDown of [false, true]) {
@@ -158,8 +158,8 @@ t.test('rows whose party was not requested in time come before the next page', a
     unasked: (party) => party === 'second' && round++ === 0,
   })
   await retry.pass()
-  t.same(asked, [['first', 'second'], ['second'], ['third']])
-  t.same(idsOf(retried), ['a', 'c', 'd', 'b', 'e'])
+  t.strictSame(asked, [['first', 'second'], ['second'], ['third']])
+  t.strictSame(idsOf(retried), ['a', 'c', 'd', 'b', 'e'])
 })
 
 t.test('a pass continues where the previous one stopped, and ends there', async (t) => {
@@ -173,14 +173,14 @@ t.test('a pass continues where the previous one stopped, and ends there', async 
     await retry.pass()
     return asked.flat()
   }
-  t.same(await askedByPass(), ['party-1', 'party-2'])
+  t.strictSame(await askedByPass(), ['party-1', 'party-2'])
   downAt = 'nobody'
-  t.same(
+  t.strictSame(
     await askedByPass(),
     ['party-2', 'party-3', 'party-4', 'party-1'],
     'and the page that it stopped at again',
   )
-  t.same(
+  t.strictSame(
     await askedByPass(),
     ['party-1', 'party-2', 'party-3', 'party-4'],
     'a pass that was whole is followed by one from the oldest',
@@ -192,7 +192,7 @@ t.test('passes start every 60 seconds, however long one takes', async (t) => {
   retry.start()
   await turn()
   t.equal(pagesRead(), 1)
-  t.same(
+  t.strictSame(
     sleeps.map(({ durationMs }) => durationMs),
     [60_000 - 12_000],
   )

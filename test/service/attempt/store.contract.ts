@@ -199,7 +199,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const skipped = anOpenAttempt('d', { contact: NOT_FOUND })
     const result = await seen.dispatch([...attempts, skipped])
     t.match(result, { kind: 'committed', lastOffset: 3n, inserted: { length: 4 } })
-    t.same(seen.keys, ['a/1', 'b/1'], 'ordered by event id')
+    t.strictSame(seen.keys, ['a/1', 'b/1'], 'ordered by event id')
     t.match(await seen.rows(), [
       { eventId: 'a', status: 'SENT', attemptCount: 1, subject: 'S', body: 'B', failureReason: null },
       { eventId: 'b', status: 'SENT' },
@@ -231,7 +231,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch([anOpenAttempt('a')])
     const again = [anOpenAttempt('a', { locator: 'NTF-again' }), anOpenAttempt('b')]
     const result = await seen.dispatch(again, { expectedCheckpoint: 0n })
-    t.same(seen.keys, ['a/1', 'b/1'])
+    t.strictSame(seen.keys, ['a/1', 'b/1'])
     t.match(result, { inserted: { length: 1 } })
     t.match(await seen.rows(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
     t.match(await seen.decisions(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
@@ -239,9 +239,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
 
   test('a checkpoint that another consumer moved: nothing is written or sent', async (t, seen) => {
     await seen.setCheckpoint(7n)
-    t.same(await seen.dispatch([anOpenAttempt('a')]), { kind: 'moved', checkpoint: 7n })
-    t.same(seen.keys, [])
-    t.same(await seen.rows(), [])
+    t.strictSame(await seen.dispatch([anOpenAttempt('a')]), { kind: 'moved', checkpoint: 7n })
+    t.strictSame(seen.keys, [])
+    t.strictSame(await seen.rows(), [])
     t.equal(await seen.checkpoint(), 7n)
   })
 
@@ -250,7 +250,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       seen.dispatch([anOpenAttempt('a')]),
       seen.dispatch([anOpenAttempt('a', { locator: 'NTF-other' }), anOpenAttempt('b')]),
     ])
-    t.same(results.map(({ kind }) => kind).sort(), ['committed', 'moved'])
+    t.strictSame(results.map(({ kind }) => kind).sort(), ['committed', 'moved'])
     t.equal(seen.keys.length, (await seen.rows()).length)
   })
 
@@ -353,14 +353,14 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.putPreferences('party-1', { ...OPT_OUT, optedOutEvents: [] })
     const request = await seen.request()
     const made = await commitRequested(slowMaker(seen, optOut), askedOf(b === undefined ? [] : [b]), request)
-    t.same(made, [])
+    t.strictSame(made, [])
     t.match(await seen.rows(), [{}, { eventId: 'b', status: 'FAILED', attemptCount: 0 }])
-    t.same(seen.keys, [])
+    t.strictSame(seen.keys, [])
   })
 
   test('preferences that change while rows wait to be written are heeded', async (t, seen) => {
     await commitSlowly(seen, [anOpenAttempt('a')], () => seen.putPreferences('party-1', OPT_OUT))
-    t.same(seen.keys, [])
+    t.strictSame(seen.keys, [])
     t.match(await seen.rows(), [
       {
         eventId: 'a',
@@ -383,7 +383,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       [anOpenAttempt('a'), anOpenAttempt('b', others), anOpenAttempt('c'), anOpenAttempt('d', others)],
       change,
     )
-    t.same(seen.keys, ['b/1', 'd/1'])
+    t.strictSame(seen.keys, ['b/1', 'd/1'])
     t.match(await seen.rows(), [
       { eventId: 'a', status: 'SKIPPED' },
       { eventId: 'b', status: 'SENT' },
@@ -404,7 +404,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     seen.answerOf = (eventId) => answers.get(eventId) ?? SENT
     const events = ['a', 'b', 'c'].map((id) => anOpenAttempt(id))
     await commitSlowly(seen, events, () => seen.putPreferences('party-1', optIn))
-    t.same(seen.keys, ['a/1', 'b/1', 'c/1'])
+    t.strictSame(seen.keys, ['a/1', 'b/1', 'c/1'])
     t.match(await seen.rows(), [
       { eventId: 'a', status: 'SENT', attemptCount: 1, subject: 'S', failureReason: null },
       { eventId: 'b', status: 'FAILED', attemptCount: 1, subject: 'S', failureReason: 'mailbox full' },
@@ -426,7 +426,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       await holding.lockCheckpoints([first], [])
       await seen.store.transaction(async (tx) => {
         const { offsets } = await tx.lockCheckpoints([first, second], [])
-        t.same([...offsets], [['claims/1', 0n]])
+        t.strictSame([...offsets], [['claims/1', 0n]])
         const moves = [{ ...second, offset: 3n, lastMessage: null }]
         await tx.recordDecisions([], new Map(), 'table', moves)
       })
@@ -435,8 +435,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const both = await seen.store.transaction((tx) =>
       tx.lockCheckpoints([second, first], ['party-1', 'party-2']),
     )
-    t.same([...both.preferences.keys()], ['party-1'])
-    t.same([...both.offsets].sort(), [
+    t.strictSame([...both.preferences.keys()], ['party-1'])
+    t.strictSame([...both.offsets].sort(), [
       ['claims/0', 0n],
       ['claims/1', 3n],
     ])
@@ -455,7 +455,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.putPreferences('party-1', OPT_OUT)
     answered.resolve()
     await Promise.all([holding, dispatched])
-    t.same(seen.keys, [])
+    t.strictSame(seen.keys, [])
     t.match(await seen.rows(), [{ status: 'SKIPPED', failureReason: 'opted out' }])
     t.match(await seen.decisions(), [{ preferenceChangeId: String }])
   })
@@ -485,7 +485,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await t.rejects(seen.retry())
     t.match(await seen.rows(), [{ eventId: 'a', status: 'FAILED', attemptCount: 0 }])
     t.equal((await seen.decisions()).length, 1)
-    t.same(await seen.rejected(), [])
+    t.strictSame(await seen.rejected(), [])
     t.equal(await seen.checkpoint(), 0n)
   })
 
@@ -530,7 +530,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
         t.match(await seen.dispatch([], nothingNew), { kind: 'committed' })
       }
       t.equal(seen.keys.length, table === 'log' ? 0 : 1)
-      t.same(await seen.rejected(), [])
+      t.strictSame(await seen.rejected(), [])
       t.equal(await seen.checkpoint(), -1n)
     })
   }
@@ -543,12 +543,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       await t.rejects(seen.dispatch([anOpenAttempt('a')], { expectedCheckpoint: 0n }), HELD)
       await seen.resume(hold)
     }
-    t.same(seen.keys, ['before/1'])
+    t.strictSame(seen.keys, ['before/1'])
     t.equal((await seen.rows()).length, 1)
     t.equal(await seen.checkpoint(), 0n)
     await seen.resume(elsewhere)
     await seen.dispatch([anOpenAttempt('a')], { expectedCheckpoint: 0n })
-    t.same(seen.keys, ['before/1', 'a/1'])
+    t.strictSame(seen.keys, ['before/1', 'a/1'])
   })
 
   test('a hold is acknowledged after the attempts under way, and holds up no other', async (t, seen) => {
@@ -580,14 +580,14 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch(failed('a'))
     const hold = await seen.hold(['claims'])
     const { attempts, unchanged } = await seen.retry()
-    t.same(attempts, [])
+    t.strictSame(attempts, [])
     t.match([...unchanged], [[/./, HELD.message]])
     await t.rejects(seen.retryOnRequest(askedOf(await seen.due())), HELD)
-    t.same(seen.keys, [])
+    t.strictSame(seen.keys, [])
     t.match(await seen.rows(), [{ status: 'FAILED', attemptCount: 0 }])
     await seen.resume(hold)
     await seen.retry()
-    t.same(seen.keys, ['a/1'])
+    t.strictSame(seen.keys, ['a/1'])
   })
 
   test('a retry is sent once, counted, and explained by a decision of its own', async (t, seen) => {
@@ -597,7 +597,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'table-2' } }
     const { attempts } = await commitRetries(aMaker(seen.store, seen.send, next), askedOf(await seen.due()))
     t.match(attempts, [{ status: 'SENT', address: 'member@example.com' }])
-    t.same(seen.keys, ['a/1'])
+    t.strictSame(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 1, failureReason: null, body: 'B' }])
     t.match(await seen.decisions(), [
       { attempt: 0, outcome: 'FAIL' },
@@ -633,8 +633,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       commitRetries(seen.maker, askedOf(due)),
     ])
     t.equal(made.flatMap((one) => one.attempts).length, 3)
-    t.same(seen.keys.sort(), ['a/1', 'b/1', 'c/1'])
-    t.same(
+    t.strictSame(seen.keys.sort(), ['a/1', 'b/1', 'c/1'])
+    t.strictSame(
       (await commitRetries(seen.maker, askedOf(due))).attempts,
       [],
       'a row that has changed is left alone',
@@ -647,9 +647,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     seen.answerOf = () => REFUSED
     for (const count of [1, 0]) {
       const { attempts, refused } = await commitRetries(seen.maker, askedOf(due))
-      t.same([attempts.length, refused.size], [count, 0])
+      t.strictSame([attempts.length, refused.size], [count, 0])
     }
-    t.same(seen.keys, ['a/1'])
+    t.strictSame(seen.keys, ['a/1'])
   })
 
   test('a row that another transaction holds is left alone at once', async (t, seen) => {
@@ -663,14 +663,14 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
         return [...locked.keys()]
       })
     const locked = await Promise.all([lockThen(due), lockThen(due)])
-    t.same(locked.flat().sort(), ['NTF-a', 'NTF-b'])
+    t.strictSame(locked.flat().sort(), ['NTF-a', 'NTF-b'])
   })
 
   test('a row that no decision explains is left alone', async (t, seen) => {
     await seen.dispatch(failed('a', 'b', 'c'))
     await seen.forgetDecisions('b')
     await seen.retry()
-    t.same(seen.keys, ['a/1', 'c/1'])
+    t.strictSame(seen.keys, ['a/1', 'c/1'])
   })
 
   test('a retry that the database refuses stays as it is, is reported, and delays no other', async (t, seen) => {
@@ -694,12 +694,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await seen.dispatch([skippedOne('a'), skippedOne('b')])
     const skipped = ['a', 'b'].map(skippedRow)
     const failedOnes = skipped.map((row) => ({ ...row, status: 'FAILED' as const, subject: 'S', body: 'B' }))
-    t.same((await commitRetries(seen.maker, askedOf(failedOnes))).attempts, [], 'they are not FAILED')
+    t.strictSame((await commitRetries(seen.maker, askedOf(failedOnes))).attempts, [], 'they are not FAILED')
     const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
     const { attempts, unchanged } = await seen.retryOnRequest(asked)
     t.match(attempts, [{ locator: 'NTF-a' }])
-    t.same([...unchanged], [['NTF-b', 'it would be skipped again: not found']])
-    t.same(seen.keys, ['a/1'])
+    t.strictSame([...unchanged], [['NTF-b', 'it would be skipped again: not found']])
+    t.strictSame(seen.keys, ['a/1'])
     t.match(await seen.rows(), [
       { status: 'SENT', subject: 'S', body: 'B', attemptCount: 1 },
       { status: 'SKIPPED', body: null, attemptCount: 0 },
@@ -715,7 +715,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       },
       { attempt: 0 },
     ])
-    t.same((await seen.retryOnRequest(asked.slice(0, 1))).attempts, [], 'it has changed')
+    t.strictSame((await seen.retryOnRequest(asked.slice(0, 1))).attempts, [], 'it has changed')
   })
 
   test('the idempotency key counts committed sends, and stays while one is unknown', async (t, seen) => {
@@ -730,7 +730,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await retry(REFUSED)
     await retry(UNKNOWN)
     await retry(SENT)
-    t.same(seen.keys, Array(5).fill('a/1'), 'a later error says nothing about the first send')
+    t.strictSame(seen.keys, Array(5).fill('a/1'), 'a later error says nothing about the first send')
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 6 }])
 
     seen.keys.length = 0
@@ -741,7 +741,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     await retry(REFUSED)
     await retry(REFUSED, UNRESOLVED)
     await retry(SENT)
-    t.same(
+    t.strictSame(
       seen.keys,
       ['b/1', 'b/1', 'b/2'],
       'a send that was rolled back is made again; one that was refused is over',
@@ -760,12 +760,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ])
     t.match(await seen.due(), [{ attemptCount: 0, sendCount: 0, unknownKey: null }])
     const { unchanged } = await seen.retry()
-    t.same([...unchanged], [['NTF-a', 'EMAIL deferred: quota']])
+    t.strictSame([...unchanged], [['NTF-a', 'EMAIL deferred: quota']])
     seen.answerOf = () => UNKNOWN
     await seen.retry()
     seen.answerOf = () => SENT
     await seen.retry()
-    t.same(seen.keys, Array(4).fill('a/1'))
+    t.strictSame(seen.keys, Array(4).fill('a/1'))
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 2, failureReason: null }])
     t.match(await seen.decisions(), [
       { attempt: 0 },
@@ -782,12 +782,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     seen.answerOf = () => DEFERRED
     const { attempts, unchanged } = await seen.retry()
     const requested = await seen.retryOnRequest(askedOf([skippedRow('c')]))
-    t.same([attempts, requested.attempts], [[], []])
-    t.same([...unchanged.keys(), ...requested.unchanged.keys()].toSorted(), ['NTF-a', 'NTF-b', 'NTF-c'])
-    t.same({ rows: await seen.rows(), decisions: await seen.decisions() }, before)
+    t.strictSame([attempts, requested.attempts], [[], []])
+    t.strictSame([...unchanged.keys(), ...requested.unchanged.keys()].toSorted(), ['NTF-a', 'NTF-b', 'NTF-c'])
+    t.strictSame({ rows: await seen.rows(), decisions: await seen.decisions() }, before)
     seen.answerOf = () => SENT
     await seen.retry()
-    t.same(seen.keys.toSorted(), ['a/1', 'a/2', 'a/2', 'b/1', 'b/1', 'c/1'])
+    t.strictSame(seen.keys.toSorted(), ['a/1', 'a/2', 'a/2', 'b/1', 'b/1', 'c/1'])
   })
 
   test('a redrive writes its row and its record, moves no checkpoint, and is made once', async (t, seen) => {
@@ -810,21 +810,21 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       redrive(seen.maker, message, await lookUpRejected(needs, message), request ?? (await seen.request()))
     const hold = await seen.hold(null)
     await t.rejects(redriveOnce(rejected), HELD)
-    t.same(seen.keys, [])
+    t.strictSame(seen.keys, [])
     await seen.resume(hold)
     const request = await seen.request()
     const results = await Promise.all([redriveOnce(rejected, request), redriveOnce(rejected)])
-    t.same(results.map((progress) => JSON.stringify(progress?.counts)).sort(), [
+    t.strictSame(results.map((progress) => JSON.stringify(progress?.counts)).sort(), [
       '{"duplicate":1}',
       '{"logged":1}',
     ])
     t.equal(await redriveOnce(rejected, request), null, 'its request is past it')
-    t.same(seen.keys, ['a/1'])
+    t.strictSame(seen.keys, ['a/1'])
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SENT' }])
     t.match(await seen.decisions(), [
       { origin: { topic: 'claims', partition: 0, offset: 4n }, request: /^\d+$/, requestedBy: null },
     ])
-    t.same((await seen.redrives()).toSorted(), ['duplicate', 'logged'])
+    t.strictSame((await seen.redrives()).toSorted(), ['duplicate', 'logged'])
     t.equal(await seen.checkpoint(), 4n)
     const gone = await redriveOnce({ ...rejected, id: 999n })
     t.match(gone?.unchanged, [{ reason: /erased or pruned meanwhile/ }])
@@ -851,7 +851,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       await tx.recordProgress(request.id, after.progress, end)
     })
     t.match(await seen.requests(), [{ position: PAGE_1, isOpen: false }])
-    t.same((await seen.retryOnRequest(b, after)).attempts, [], 'it has ended')
+    t.strictSame((await seen.retryOnRequest(b, after)).attempts, [], 'it has ended')
     t.equal(await seen.store.transaction((tx) => tx.lockRequest(after)), false)
   })
 
@@ -860,7 +860,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       const attempts = [anAttempt('a')]
       t.equal(await tx.tryOut((savepoint) => savepoint.insertEntries(attempts)), null)
       await seen.dispatch([anOpenAttempt('a', { locator: 'NTF-other' })])
-      t.same((await tx.insertEntries(attempts)).inserted, [], 'another transaction wrote it meanwhile')
+      t.strictSame((await tx.insertEntries(attempts)).inserted, [], 'another transaction wrote it meanwhile')
     })
     t.equal((await seen.rows()).length, 1)
   })
