@@ -63,11 +63,11 @@ t.test('a fetch waits for the one before it of the same broker, and of no other'
   const frozen = t.rejects(fetchOf(1), { message: 'frozen' })
   const behind = fetchOf(1)
   t.match(await fetchOf(2), { error: null })
-  t.same(asked, [1, 2])
+  t.strictSame(asked, [1, 2])
   first.reject(new Error('frozen'))
   await frozen
   t.match(await behind, { error: null })
-  t.same(asked, [1, 2, 1])
+  t.strictSame(asked, [1, 2, 1])
 })
 
 t.test('the ends of a partition are asked of its leader alone', { timeout: 60_000 }, async (t) => {

@@ -30,8 +30,8 @@ t.test(
       { ...OLD, ...map },
       { ...OLD, ...map, replica: 'c0ffee' },
     ])
-      t.same(decodeBuild(encodeBuild(build)), build)
-    t.same(decodeBuild(Buffer.from(`${encodeBuild(NEW)} more=1`)), NEW)
+      t.strictSame(decodeBuild(encodeBuild(build)), build)
+    t.strictSame(decodeBuild(Buffer.from(`${encodeBuild(NEW)} more=1`)), NEW)
     for (const other of [undefined, Buffer.alloc(0), Buffer.from('version=1')])
       t.equal(decodeBuild(other), null)
   },
@@ -45,7 +45,7 @@ t.test('two builds are named once a rollout would be over, with hosts and time',
     notice?.text,
     'replicas have different versions, rule tables, envelope maps or topics since 2026-01-31T12:00:00.000Z: version 1.0.0 with rule table aaaaaaaaaaaa on 2 replicas (h1, h2); version 1.0.0 with rule table bbbbbbbbbbbb on 1 replica (h3)',
   )
-  t.same(findMixedBuilds(members), { notice, sinceMs: NOON_MS }, 'at once for doctor')
+  t.strictSame(findMixedBuilds(members), { notice, sinceMs: NOON_MS }, 'at once for doctor')
   t.match(notice?.remedy, /roll it back.*its own MQ_GROUP_ID/)
 })
 

@@ -112,7 +112,7 @@ t.test('a broker that has left the cluster is not asked, though MQ_BROKERS names
     await cluster.refresh()
     named.push(cluster.leaderOf(CLAIMS))
   }
-  t.same(new Set(named), new Set([0]))
+  t.strictSame(new Set(named), new Set([0]))
 })
 
 t.test('a leader is agreed on if most brokers name it; if not, another one is asked', async (t) => {

@@ -118,8 +118,8 @@ t.test('the leader assigns topics that only others read, and warns of hidden one
     { joinGroup: () => joinedAs('a', members) },
     { claims: [0, 1], billing: [0] },
   )
-  t.same(await member.join(['claims']), { claims: [0, 1] })
-  t.same(assignments, [
+  t.strictSame(await member.join(['claims']), { claims: [0, 1] })
+  t.strictSame(assignments, [
     { memberId: 'b', assignment: { billing: [0] } },
     { memberId: 'a', assignment: { claims: [0, 1] } },
   ])
@@ -131,7 +131,7 @@ t.test('a member ignores partitions of topics that it does not read, and warns o
     joinGroup: () => joinedAs('b'),
     syncGroup: () => assigned({ claims: [0], billing: [1] }),
   })
-  t.same(await member.join(['claims']), { claims: [0] })
+  t.strictSame(await member.join(['claims']), { claims: [0] })
   t.match(lines, [{ topics: ['billing'] }])
 })
 
@@ -150,7 +150,7 @@ t.test('a member keeps its id until the coordinator does not know it, or it has 
   await member.leave()
   await member.leave()
   await member.join(['claims'])
-  t.same(
+  t.strictSame(
     calls.filter(({ name }) => name !== 'syncGroup').map(({ name, memberId }) => `${name} ${memberId}`),
     [
       'joinGroup ',
@@ -174,9 +174,9 @@ t.test('a join that is given up leaves no other member in the group', async (t) 
   await settled()
   cluster.coordinator = 2
   await t.rejects(givenUp, { message: 'broker 2 coordinates the group now' })
-  t.same(await member.join(['claims']), {})
+  t.strictSame(await member.join(['claims']), {})
   await member.leave()
-  t.same(
+  t.strictSame(
     calls.map(({ name, node, memberId }) => `${name} ${memberId} at ${node}`),
     [
       'joinGroup  at 1',
@@ -197,7 +197,7 @@ t.test('one broker alone does not end a join by the word that it coordinates the
   Object.defineProperty(cluster, 'coordinator', { get: () => named.shift() ?? 1 })
   await until(() => named.length === 0, { what: 'two brokers to be asked' })
   joined.resolve(joinedAs('b'))
-  t.same(await assignment, {})
+  t.strictSame(await assignment, {})
 })
 
 t.test('a rebalance during the join starts it again; any other error ends it', async (t) => {
@@ -210,7 +210,7 @@ t.test('a rebalance during the join starts it again; any other error ends it', a
       return undefined
     },
   })
-  t.same(await member.join(['claims']), {})
+  t.strictSame(await member.join(['claims']), {})
   t.equal(calls.length, 6)
   const refused = memberOf({
     joinGroup: () => {
@@ -251,7 +251,7 @@ t.test('a heartbeat tells a rebalance from a member that the group does not know
       throw errorOf(standings.shift() ?? '')
     },
   })
-  t.same(
+  t.strictSame(
     [await member.heartbeat(), await member.heartbeat(), await member.heartbeat(), await member.heartbeat()],
     ['rebalancing', 'unknown', 'unknown', 'member'],
   )

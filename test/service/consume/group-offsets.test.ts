@@ -36,13 +36,13 @@ t.test('a timer commits an offset within a second', async (t) => {
 const OURS = { id: '00000000-0000-4000-8000-00000000000a', place: 'db:5432/ours' }
 
 t.test('the text beside an offset names the database; any other text names none', async (t) => {
-  t.same(decodeDatabase(encodeDatabase(OURS)), OURS)
-  t.same(
+  t.strictSame(decodeDatabase(encodeDatabase(OURS)), OURS)
+  t.strictSame(
     decodeDatabase(`database=${OURS.id} version=9 at=a b`),
     { ...OURS, place: 'a b' },
     'of a later version',
   )
-  t.same(decodeDatabase(`database=${OURS.id}`), { ...OURS, place: '' })
+  t.strictSame(decodeDatabase(`database=${OURS.id}`), { ...OURS, place: '' })
   for (const other of [null, '', 'NO_METADATA', 'database=x']) t.equal(decodeDatabase(other), null)
   t.ok(encodeDatabase({ ...OURS, place: 'x'.repeat(9_999) }).length < 4_096, 'as much as a broker keeps')
 })

@@ -7,16 +7,16 @@ const THEIRS = { id: '00000000-0000-4000-8000-00000000000b', place: 'db:5432/the
 t.test('an offset is judged by its database, then by the checkpoint', async (t) => {
   const judge = (next: bigint, database: typeof OURS | null) =>
     judgeCommitted({ next, database }, OURS.id, 4n)
-  t.same(
+  t.strictSame(
     [4n, 5n, 8n].map((next) => judge(next, OURS)),
     [null, null, { kind: 'lost', count: 3n }],
   )
-  t.same(
+  t.strictSame(
     [4n, 8n].map((next) => judge(next, null)),
     [null, null],
     'an earlier version or another program',
   )
-  t.same(judge(1n, THEIRS), { kind: 'foreign', database: THEIRS })
+  t.strictSame(judge(1n, THEIRS), { kind: 'foreign', database: THEIRS })
 })
 
 t.test('another database is listed once, with its partitions', async (t) => {
@@ -26,7 +26,7 @@ t.test('another database is listed once, with its partitions', async (t) => {
     next: 1n,
     database,
   })
-  t.same(listForeign([at(2, THEIRS), at(0, OURS), at(1, THEIRS), at(3, null)], OURS.id), [
+  t.strictSame(listForeign([at(2, THEIRS), at(0, OURS), at(1, THEIRS), at(3, null)], OURS.id), [
     { ...THEIRS, partitions: ['claims/1', 'claims/2'] },
   ])
 })

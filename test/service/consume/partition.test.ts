@@ -97,7 +97,7 @@ t.test(
     while (await partition.fetchOnce());
     t.equal(partition.values().join(''), 'abcdefghij')
     t.equal(beginCount, 2)
-    t.same(partition.lines, [])
+    t.strictSame(partition.lines, [])
     await partition.end()
   },
 )
@@ -172,10 +172,10 @@ for (const [what, committed, count] of [
         checkpoint: { offset: 1n, lastMessage: null },
         committed: { ...place, ...committed },
       })
-      t.same(batches, [])
-      t.same(rowsLost, count === null ? [] : [count])
+      t.strictSame(batches, [])
+      t.strictSame(rowsLost, count === null ? [] : [count])
       t.match(lines, count === null ? [] : [{ level: 50, checkpoint: '1', committed: '4', remedy: /latest/ }])
-      t.same(reports, [2n])
+      t.strictSame(reports, [2n])
       await fetchOnce()
       t.equal(lines.length, count === null ? 0 : 1, 'once')
     },
@@ -594,7 +594,7 @@ t.test('a start that fails as the partition ends is no last batch', async (t) =>
   const ended = end()
   start.reject(new Error('the database is gone'))
   await ended
-  t.same(lines, [])
+  t.strictSame(lines, [])
 })
 
 t.test('the age of the oldest unprocessed message is known, whether queued or running', async (t) => {

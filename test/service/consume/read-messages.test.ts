@@ -50,14 +50,14 @@ const LOG = [
 
 t.test('messages are read at their offsets, several by one fetch', async (t) => {
   const broker = brokerOf(LOG)
-  t.same(await read(broker, 8, 3, 2), ['eight', 'three', 'two'])
-  t.same(broker.fetched, [8n, 2n])
+  t.strictSame(await read(broker, 8, 3, 2), ['eight', 'three', 'two'])
+  t.strictSame(broker.fetched, [8n, 2n])
 })
 
 t.test('what is removed, aborted, compacted, a marker or beyond the end is no message', async (t) => {
-  t.same(await read(brokerOf(LOG, 1), 0, 5, 6, 7, 9, 8), [null, null, null, null, null, 'eight'])
+  t.strictSame(await read(brokerOf(LOG, 1), 0, 5, 6, 7, 9, 8), [null, null, null, null, null, 'eight'])
   const elsewhere = [{ topic: 'gone', partition: 0, offset: 2n }]
-  t.same([...(await readMessages(brokerOf(LOG), elsewhere)).values()], [null])
+  t.strictSame([...(await readMessages(brokerOf(LOG), elsewhere)).values()], [null])
 })
 
 t.test('a partition that no broker serves is not taken for one without messages', async (t) => {
@@ -75,12 +75,12 @@ t.test('a partition that no broker serves is not taken for one without messages'
 t.test('a batch that cannot be read has no messages, and holds up no others', async (t) => {
   const broken = Buffer.from(LOG[0] ?? '')
   broken.writeInt32BE(0, 17)
-  t.same(await read(brokerOf([broken, ...LOG.slice(1)]), 3, 8), [null, 'eight'])
+  t.strictSame(await read(brokerOf([broken, ...LOG.slice(1)]), 3, 8), [null, 'eight'])
 })
 
 t.test('after 8 MB it stops, and after an error it rejects', async (t) => {
   const large = [2, 3, 4].map((offset) => batch(offset, ['x'.repeat(5_000_000)]))
-  t.same(
+  t.strictSame(
     (await read(brokerOf(large, 1), 4, 3, 2)).map((value) => value?.length),
     [5_000_000, undefined, 5_000_000],
   )
@@ -88,5 +88,5 @@ t.test('after 8 MB it stops, and after an error it rejects', async (t) => {
     read(brokerOf(LOG, 1, 'NOT_LEADER_OR_FOLLOWER'), 2),
     /does not serve claims\/0@2: NOT_LEADER/,
   )
-  t.same(await read(brokerOf(LOG, 1, 'OFFSET_OUT_OF_RANGE'), 2), [null])
+  t.strictSame(await read(brokerOf(LOG, 1, 'OFFSET_OUT_OF_RANGE'), 2), [null])
 })

@@ -38,7 +38,7 @@ t.test('a record keeps its key, value, time and headers', async (t) => {
     7,
   )
   const [first, second] = messages
-  t.same([first?.offset, first?.timestampMs, text(first?.key ?? null)], [7n, 1_699_999_999_995n, 'k'])
+  t.strictSame([first?.offset, first?.timestampMs, text(first?.key ?? null)], [7n, 1_699_999_999_995n, 'k'])
   t.strictSame(
     Object.entries(first?.headers ?? {}).map(([name, values]) => [name, values.map(text)]),
     [
@@ -47,7 +47,7 @@ t.test('a record keeps its key, value, time and headers', async (t) => {
       ['constructor', ['']],
     ],
   )
-  t.same([second?.offset, second?.key, second?.value], [8n, null, null])
+  t.strictSame([second?.offset, second?.key, second?.value], [8n, null, null])
 })
 
 t.test('records that the broker stamps have its time', async (t) => {
@@ -84,7 +84,7 @@ t.test('a batch whose damaged offset is too high does not count as a later one',
 t.test('a last batch after a gap is left to the next fetch', async (t) => {
   const first = batch(0, ['a'])
   const set = findRecordSet(Buffer.concat([first, batch(5, ['b'])]), 0n, [])
-  t.same([set?.lastOffset, set?.bytes.length], [0n, first.length])
+  t.strictSame([set?.lastOffset, set?.bytes.length], [0n, first.length])
   t.equal(findRecordSet(batch(5, ['b']), 1n, [])?.lastOffset, 5n, 'alone it is read')
 })
 
