@@ -47,7 +47,7 @@ t.test('what all events of a topic lack is a fault, and a fifth of unknown parti
     const countOf = (field: JudgedField, finding: FieldFinding) =>
       (field === 'locator' && references.get(finding)) || 0
     const counts = { eventCount, withoutParty, withoutText, inOtherCase: 0, countOf }
-    t.same(
+    t.strictSame(
       [...judgeEvents('claims', counts), ...judgeParties('claims', found, notFound)].map(
         ({ code, isSure }) => (isSure ? code : `${code}?`),
       ),
@@ -59,30 +59,30 @@ t.test('what all events of a topic lack is a fault, and a fifth of unknown parti
 t.test('a place that no answer has is a fault, whatever the other places say', async (t) => {
   const find = (place: string, contact: FoundContact) =>
     findAt(createAddressFinder(ADDRESS_PLACES), place, { a: contact })
-  t.same(find('email', { ...aFound({ email: null }), without: ['email'] }), ['no place'])
-  t.same(find('email', aFound({ email: null })), ['blank'])
-  t.same(find('email', aFound({ email: 'PTY-1' })), ['no address'])
-  t.same(find('phone', aFound({ phone: '+41 44 000' })), ['address'])
-  t.same(find('phone', aFound({ phone: 'a@b' })), ['no address'])
+  t.strictSame(find('email', { ...aFound({ email: null }), without: ['email'] }), ['no place'])
+  t.strictSame(find('email', aFound({ email: null })), ['blank'])
+  t.strictSame(find('email', aFound({ email: 'PTY-1' })), ['no address'])
+  t.strictSame(find('phone', aFound({ phone: '+41 44 000' })), ['address'])
+  t.strictSame(find('phone', aFound({ phone: 'a@b' })), ['no address'])
   const codes = (change: Partial<typeof NO_ANSWERS>) => addressCodes(change)
-  t.same(codes({ 'no place': 200 }), ['no-email-place'])
-  t.same(codes({ 'no place': 199 }), ['no-email-place?'], 'one in twenty has one')
-  t.same(codes({ 'no place': 14 }), [])
-  t.same(codes({ 'no place': 200, blank: 1 }), [])
-  t.same(
+  t.strictSame(codes({ 'no place': 200 }), ['no-email-place'])
+  t.strictSame(codes({ 'no place': 199 }), ['no-email-place?'], 'one in twenty has one')
+  t.strictSame(codes({ 'no place': 14 }), [])
+  t.strictSame(codes({ 'no place': 200, blank: 1 }), [])
+  t.strictSame(
     addressCodes({ 'no place': 15 }, { 'no place': 15 }),
     ['no-email-place'],
     'they are to be told by it',
   )
-  t.same(codes({ 'no address': 5, blank: 15 }), ['no-email'])
-  t.same(codes({ 'no address': 4, blank: 16 }), [])
-  t.same(codes({ 'no address': 11, address: 9 }), ['no-email'], 'half of them')
-  t.same(codes({ 'no address': 10, address: 10 }), [])
-  t.same(codes({ 'no address': 41, address: 159 }), ['no-email'], 'a fifth of two hundred')
-  t.same(codes({ 'no address': 40, address: 160 }), [])
-  t.same(codes({ repeated: 19, address: 1 }), ['one-email'])
-  t.same(codes({ repeated: 10, address: 10 }), [])
-  t.same(codes({ repeated: 19, 'no address': 1 }), ['one-email'])
+  t.strictSame(codes({ 'no address': 5, blank: 15 }), ['no-email'])
+  t.strictSame(codes({ 'no address': 4, blank: 16 }), [])
+  t.strictSame(codes({ 'no address': 11, address: 9 }), ['no-email'], 'half of them')
+  t.strictSame(codes({ 'no address': 10, address: 10 }), [])
+  t.strictSame(codes({ 'no address': 41, address: 159 }), ['no-email'], 'a fifth of two hundred')
+  t.strictSame(codes({ 'no address': 40, address: 160 }), [])
+  t.strictSame(codes({ repeated: 19, address: 1 }), ['one-email'])
+  t.strictSame(codes({ repeated: 10, address: 10 }), [])
+  t.strictSame(codes({ repeated: 19, 'no address': 1 }), ['one-email'])
 })
 
 const NO_ANSWERS = { address: 0, repeated: 0, 'no address': 0, blank: 0, 'no place': 0 }
@@ -104,22 +104,26 @@ t.test(
   'members who are to be told by an address, and of whom nearly all have none, are a fault',
   async (t) => {
     const ofAll = (counts: Partial<Answers>) => addressCodes(counts, counts)
-    t.same(ofAll({ blank: 15 }), ['no-email-on-file'])
-    t.same(ofAll({ blank: 14 }), [])
-    t.same(ofAll({ blank: 14, address: 1 }), [], 'half of the members have none')
-    t.same(ofAll({ blank: 41, address: 9 }), ['no-email-on-file'])
-    t.same(ofAll({ blank: 40, address: 10 }), [])
-    t.same(ofAll({ 'no place': 14, blank: 1 }), ['no-email-on-file'], 'answers leave it out')
-    t.same(addressCodes({ blank: 500 }), [], 'they are told by text message')
-    t.same(addressCodes({ blank: 500, address: 1 }, { blank: 14 }), [])
-    t.same(addressCodes({ blank: 50 }, { blank: 2 }, { blank: 15 }), ['no-email-on-file'], 'few need it')
+    t.strictSame(ofAll({ blank: 15 }), ['no-email-on-file'])
+    t.strictSame(ofAll({ blank: 14 }), [])
+    t.strictSame(ofAll({ blank: 14, address: 1 }), [], 'half of the members have none')
+    t.strictSame(ofAll({ blank: 41, address: 9 }), ['no-email-on-file'])
+    t.strictSame(ofAll({ blank: 40, address: 10 }), [])
+    t.strictSame(ofAll({ 'no place': 14, blank: 1 }), ['no-email-on-file'], 'answers leave it out')
+    t.strictSame(addressCodes({ blank: 500 }), [], 'they are told by text message')
+    t.strictSame(addressCodes({ blank: 500, address: 1 }, { blank: 14 }), [])
+    t.strictSame(
+      addressCodes({ blank: 50 }, { blank: 2 }, { blank: 15 }),
+      ['no-email-on-file'],
+      'few need it',
+    )
     const all = { ...NO_ANSWERS, address: 20 }
-    t.same(
+    t.strictSame(
       judgeAddresses('email', { newest: all, needed: all, ever: all, everNeeded: all }),
       [],
       'as in doctor',
     )
-    t.same(
+    t.strictSame(
       addressCodes({ blank: 50 }, { blank: 2 }, { blank: 500, address: 1 }),
       [],
       'but for one since the start',
@@ -156,25 +160,29 @@ function somePeople(from: number, to: number, ownerOf: (party: number) => number
 t.test('an address of five of the newest parties is repeated, that of a household is not', async (t) => {
   const find = createAddressFinder(ADDRESS_PLACES)
   const emails = (people: Record<string, FoundContact>) => findAt(find, 'email', people)
-  t.same(emails(somePeople(0, 40, (party) => Math.floor(party / 4))), Array(40).fill('address'))
-  t.same(emails(somePeople(0, 1, () => 0)), [], 'the same party again')
+  t.strictSame(emails(somePeople(0, 40, (party) => Math.floor(party / 4))), Array(40).fill('address'))
+  t.strictSame(emails(somePeople(0, 1, () => 0)), [], 'the same party again')
   const byAgent = emails(somePeople(100, 300, (party) => `agent-${party % 10}`))
-  t.same(byAgent, Array(200).fill('repeated'), 'one of ten agents')
-  t.same(emails(somePeople(300, 301, () => 'agent-0')), ['repeated'], 'one at a time, too')
-  t.same(emails(somePeople(301, 302, (party) => party)), ['address'])
-  t.same(findAt(find, 'phone', { other: aFound({ phone: '+41 44 000' }) }), ['address'], 'of its own kind')
+  t.strictSame(byAgent, Array(200).fill('repeated'), 'one of ten agents')
+  t.strictSame(emails(somePeople(300, 301, () => 'agent-0')), ['repeated'], 'one at a time, too')
+  t.strictSame(emails(somePeople(301, 302, (party) => party)), ['address'])
+  t.strictSame(
+    findAt(find, 'phone', { other: aFound({ phone: '+41 44 000' }) }),
+    ['address'],
+    'of its own kind',
+  )
   emails(somePeople(1_000, 1_500, (party) => party))
-  t.same(emails(somePeople(2_000, 2_001, () => 'agent-0')), ['address'], 'forgotten')
+  t.strictSame(emails(somePeople(2_000, 2_001, () => 'agent-0')), ['address'], 'forgotten')
 })
 
 t.test('an answer about a member says once what it says', async (t) => {
   const find = createAddressFinder(ADDRESS_PLACES)
   const emails = (contact: FoundContact, channel?: string) => findAt(find, 'email', { a: contact }, channel)
   const none = aFound({ email: null })
-  t.same([emails(none), emails(none), emails(none)], [['blank'], [], []])
-  t.same(emails(none, 'SMS'), ['blank'], 'she prefers text messages now')
-  t.same([emails(aFound()), emails(aFound())], [['address'], []])
-  t.same(
+  t.strictSame([emails(none), emails(none), emails(none)], [['blank'], [], []])
+  t.strictSame(emails(none, 'SMS'), ['blank'], 'she prefers text messages now')
+  t.strictSame([emails(aFound()), emails(aFound())], [['address'], []])
+  t.strictSame(
     findAt(createAddressFinder({ ...ADDRESS_PLACES, email: [] }), 'email', { a: none }),
     [],
     'none on purpose',
@@ -183,7 +191,7 @@ t.test('an answer about a member says once what it says', async (t) => {
     createAddressFinder(ADDRESS_PLACES)([{ partyLocator: 'a', contact: none, preferredChannel }]).flatMap(
       ({ place, isNeeded }) => (isNeeded ? place : []),
     )
-  t.same(['EMAIL', 'SMS', 'IN_APP', 'PIGEON'].map(needs), [['email'], ['phone'], [], []])
+  t.strictSame(['EMAIL', 'SMS', 'IN_APP', 'PIGEON'].map(needs), [['email'], ['phone'], [], []])
 })
 
 /** So many events of some minutes, whose party, reference and reason the functions return. */
@@ -208,57 +216,57 @@ function codesOf(
 
 t.test('one party or reference of nearly all events of a topic is a fault, and their own ids', async (t) => {
   const toOne = () => ({ partyLocator: 'party-1' })
-  t.same(codesOf(300, toOne), ['one-party'])
-  t.same(codesOf(15, toOne), ['one-party'])
+  t.strictSame(codesOf(300, toOne), ['one-party'])
+  t.strictSame(codesOf(15, toOne), ['one-party'])
   const atOnce = (ms: number) => (i: number) => ({ ...toOne(), timestampMs: BigInt(i * ms) })
-  t.same(codesOf(60, atOnce(10)), ['one-party?'], 'a fleet is renewed')
-  t.same(codesOf(60, atOnce(1_000)), ['one-party'], 'a minute of it')
-  t.same(
+  t.strictSame(codesOf(60, atOnce(10)), ['one-party?'], 'a fleet is renewed')
+  t.strictSame(codesOf(60, atOnce(1_000)), ['one-party'], 'a minute of it')
+  t.strictSame(
     codesOf(60, () => ({ ...toOne(), timestampMs: undefined })),
     ['one-party?'],
     'at an unknown time',
   )
-  t.same(
+  t.strictSame(
     codesOf(180, (i) => (i >= 60 && i < 120 ? { timestampMs: 60n } : atOnce(i < 60 ? 1 : 3_000)(i))),
     [],
     'a fleet is renewed, and hours later changed',
   )
-  t.same(
+  t.strictSame(
     codesOf(60, (i) => ({ reference: 'CLM-1', timestampMs: BigInt(i) })),
     ['one-reference?'],
     'of one claim',
   )
-  t.same(codesOf(14, toOne), [], 'a family moves')
+  t.strictSame(codesOf(14, toOne), [], 'a family moves')
   const oneByOne = (events: readonly JudgedEvent[]) => events.map((event) => [event])
-  t.same(codesOf(21, toOne, oneByOne), ['one-party'], 'the first four are not known to be alike')
-  t.same(
+  t.strictSame(codesOf(21, toOne, oneByOne), ['one-party'], 'the first four are not known to be alike')
+  t.strictSame(
     codesOf(100, (i) => (i % 5 === 0 ? {} : toOne())),
     [],
     'a large customer',
   )
-  t.same(
+  t.strictSame(
     codesOf(100, (i) => ({ partyLocator: `party-${i % 3}` })),
     [],
   )
-  t.same(
+  t.strictSame(
     codesOf(100, () => ({ reference: 'claims-service' })),
     ['one-reference'],
   )
-  t.same(
+  t.strictSame(
     codesOf(100, () => ({ reference: 'x'.repeat(256) })),
     [],
     'too long to keep',
   )
-  t.same(
+  t.strictSame(
     codesOf(100, (i) => ({ reference: `event-${i}` })),
     ['event-id'],
   )
   t.match(DATA_FAULTS['event-id'], /"locator" in .* or "eventId"/, 'either may lead to the other')
-  t.same(
+  t.strictSame(
     codesOf(100, (i) => (i % 5 === 0 ? {} : { reference: `event-${i}` })),
     [],
   )
-  t.same(
+  t.strictSame(
     codesOf(100, () => ({ partyLocator: 'party-1', reference: 'party-1' })),
     ['no-reference', 'one-party'],
   )
@@ -266,29 +274,29 @@ t.test('one party or reference of nearly all events of a topic is a fault, and t
 
 t.test('a reason that no event has whose text gives one is a fault', async (t) => {
   const rejected = { eventType: 'claim.rejected' }
-  t.same(
+  t.strictSame(
     codesOf(100, () => ({})),
     [],
     'no text gives one',
   )
-  t.same(
+  t.strictSame(
     codesOf(15, () => rejected),
     ['no-reason'],
   )
-  t.same(
+  t.strictSame(
     codesOf(14, () => rejected),
     ['no-reason?'],
   )
-  t.same(
+  t.strictSame(
     codesOf(100, (i) => (i === 0 ? { ...rejected, reason: 'late' } : rejected)),
     [],
   )
-  t.same(
+  t.strictSame(
     codesOf(15, (i) => ({ ...rejected, reason: i % 2 === 0 ? `event-${i}` : 'claim.rejected' })),
     ['no-reason'],
     'other fields',
   )
-  t.same(
+  t.strictSame(
     codesOf(15, () => ({ ...rejected, reason: 'late' })),
     [],
     'a common reason',
@@ -297,7 +305,7 @@ t.test('a reason that no event has whose text gives one is a fault', async (t) =
 
 t.test('a type in another letter case than the one that is known is a fault', async (t) => {
   const judge = createCaseJudge(['claim.paid', 'Bill.Due'])
-  t.same(['claim.paid', 'Claim.Paid', 'Bill.Due', 'bill.due', 'other'].map(judge), [
+  t.strictSame(['claim.paid', 'Claim.Paid', 'Bill.Due', 'bill.due', 'other'].map(judge), [
     false,
     true,
     false,
@@ -307,5 +315,5 @@ t.test('a type in another letter case than the one that is known is a fault', as
   const counts = { eventCount: 50, withoutParty: 0, withoutText: 5, countOf: countNone }
   const codes = (inOtherCase: number) =>
     judgeEvents('claims', { ...counts, inOtherCase }).map(({ code, isSure }) => (isSure ? code : `${code}?`))
-  t.same([codes(0), codes(4), codes(5)], [[], ['other-case?'], ['other-case']])
+  t.strictSame([codes(0), codes(4), codes(5)], [[], ['other-case?'], ['other-case']])
 })

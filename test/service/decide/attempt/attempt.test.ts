@@ -123,6 +123,6 @@ t.test('a retry for a channel that only another version knows costs no attempt',
   const after = (open: OpenAttempt) => afterDelivery([decideOne(open, preferences)], new Map())
   t.match(after(first()), { attempts: [{ status: 'FAILED', attemptCount: 0 }], unchanged: new Map() })
   const retried = after(retry())
-  t.same(retried.attempts, [], 'the row stays unchanged')
+  t.strictSame(retried.attempts, [], 'the row stays unchanged')
   t.match(retried.unchanged.get('NTF-e'), /^preferred channel unknown: PIGEON /)
 })

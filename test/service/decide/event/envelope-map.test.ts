@@ -86,7 +86,7 @@ t.test('a repeated name has the digits of the value that JSON.parse keeps', asyn
   ]
   for (const [text, pointer, expected] of cases) {
     t.equal(source(text, pointer), expected, text)
-    t.same(JSON.parse(expected), at(JSON.parse(text), pointer), text)
+    t.strictSame(JSON.parse(expected), at(JSON.parse(text), pointer), text)
   }
 })
 
@@ -178,7 +178,7 @@ t.test('a topic states only what differs from the default map', async (t) => {
     locator: [{ pointer: ['payload', 'locator'] }],
     value: 'json-in-string',
   })
-  for (const topic of ['claims', 'enrollment', '__proto__']) t.same(mapOf(maps, topic), maps.byDefault)
+  for (const topic of ['claims', 'enrollment', '__proto__']) t.strictSame(mapOf(maps, topic), maps.byDefault)
   t.strictSame(findUnusedMaps(maps, ['billing', 'claims']), [])
   t.strictSame(findUnusedMaps(maps, ['claims', 'bilings']), [
     'rules/envelope.json has a map for the topic "billing", which is not in MQ_TOPICS; did you mean "bilings"?',

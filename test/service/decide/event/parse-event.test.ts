@@ -34,11 +34,11 @@ t.test('a message that is not an event is rejected with a reason', async (t) => 
     ['{"eventId":"a","eventType":"\\u0000"}', 'event-type', 'eventType contains NUL'],
   ]
   for (const [value, code, error] of cases)
-    t.same(parse(value), { kind: 'rejection', rejection: { code, error } }, error)
+    t.strictSame(parse(value), { kind: 'rejection', rejection: { code, error } }, error)
 })
 
 t.test('an event is read by the envelope map', async (t) => {
-  t.same(event({ partyLocator: 'p', payload: { locator: 'CLM-1', reason: 'late' } }), {
+  t.strictSame(event({ partyLocator: 'p', payload: { locator: 'CLM-1', reason: 'late' } }), {
     eventId: 'e',
     eventType: 'claim.paid',
     partyLocator: 'p',
@@ -80,7 +80,7 @@ t.test('a numeric identifier in JSON too deep to read digits is refused', async 
 })
 
 t.test('a message without a value is a tombstone, and Confluent’s framing is named', async (t) => {
-  t.same(parse(null), { kind: 'tombstone' })
+  t.strictSame(parse(null), { kind: 'tombstone' })
   const framed = Buffer.concat([Buffer.from([0, 0, 0, 0, 1]), Buffer.from('{"eventId":"a","eventType":"b"}')])
   t.match(parse(framed), { rejection: { code: 'not-json', error: /set "value": "confluent-json"/ } })
   const confluent = load({ ...OWN_FORM, value: 'confluent-json' })
@@ -338,7 +338,7 @@ t.test('malformed messages are rejected with their code', async (t) => {
 t.test('a value of 16 MiB is an event, a larger one is not', async (t) => {
   const value = Buffer.alloc(VALUE_BYTES_MAX + 1, ' ')
   value.write('{"eventId":"a","eventType":"b"}')
-  t.same(parse(value), {
+  t.strictSame(parse(value), {
     kind: 'rejection',
     rejection: { code: 'too-large', error: 'the value has 16777217 bytes, more than 16777216' },
   })
@@ -353,8 +353,8 @@ t.test('a fact is stated by a value that is known, in its place', async (t) => {
       const parsed = parse(JSON.stringify({ eventId: 'e', eventType: 'claim.paid', elsewhere }), {}, moved)
       return parsed.kind === 'event' && parsed.event.stated
     }
-    for (const value of values) t.same(stated(value), { [key]: value })
-    for (const value of [undefined, null, 'of no version', 7, {}]) t.same(stated(value), {})
+    for (const value of values) t.strictSame(stated(value), { [key]: value })
+    for (const value of [undefined, null, 'of no version', 7, {}]) t.strictSame(stated(value), {})
     t.ok(values.includes(usual))
   }
 })

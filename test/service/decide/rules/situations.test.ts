@@ -21,14 +21,14 @@ t.test('an address is part of situations once a rule may send to it', async (t) 
   const addressesIn = (cells: Parameters<typeof rule>[0]) =>
     Object.keys(fold(rule(cells)).situations[0] ?? {}).filter((key) => key.endsWith('OnFile'))
   const send = { party: 'found', outcome: 'SEND' }
-  t.same(addressesIn({ ...send, sendBy: 'SMS' }), ['phoneOnFile'])
-  t.same(addressesIn({ ...send, preferredChannel: 'EMAIL' }), ['emailOnFile'])
-  t.same(
+  t.strictSame(addressesIn({ ...send, sendBy: 'SMS' }), ['phoneOnFile'])
+  t.strictSame(addressesIn({ ...send, preferredChannel: 'EMAIL' }), ['emailOnFile'])
+  t.strictSame(
     addressesIn(send),
     ADDRESSES.map((address) => `${address}OnFile`),
   )
-  t.same(addressesIn({ ...send, sendBy: 'IN_APP' }), [])
-  t.same(addressesIn({ party: 'found', preferredChannel: 'SMS' }), [])
+  t.strictSame(addressesIn({ ...send, sendBy: 'IN_APP' }), [])
+  t.strictSame(addressesIn({ party: 'found', preferredChannel: 'SMS' }), [])
 })
 
 t.test('a situation is described by its known facts only', async (t) => {

@@ -76,7 +76,7 @@ t.test('faults with one cause are one, with a count and the row to move to', asy
     wrong,
     /^row 5: rule "paid" sends by text message with no phone on file: \d+ situations \(claim\.paid\)/,
   )
-  t.same(others, [], 'it lists no situations')
+  t.strictSame(others, [], 'it lists no situations')
   const two = [
     rule({ rule: 'x', eventType: 'x or y', party: 'missing' }),
     rule({ rule: 'y', eventType: 'x', party: 'missing', because: 'Z.' }),

@@ -71,7 +71,7 @@ t.test('a decision is explained, with the reason why each rule above did not mat
       because: 'The member prefers text messages, and we have a phone number.',
     },
   ])
-  t.same(decisions[0]?.rulesAbove.slice(0, 5), [
+  t.strictSame(decisions[0]?.rulesAbove.slice(0, 5), [
     { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
     { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
     { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
@@ -129,7 +129,7 @@ t.test('an explanation has preferences, the answer of the sender, and what is mi
 t.test('an event is read by the envelope map of its time', async (t) => {
   const envelopeMap = '{"partyLocator": "/p", "locator": "/a~1b/0", "reason": "/x~0y"}'
   const entry = await explained({ envelopeMap, envelopeMapRevision: 'abc' })
-  t.same(entry.decisions[0]?.readFrom, { partyLocator: '/p', locator: '/a~1b/0', reason: '/x~0y' })
+  t.strictSame(entry.decisions[0]?.readFrom, { partyLocator: '/p', locator: '/a~1b/0', reason: '/x~0y' })
   const lines = describeEntry(entry)
   t.ok(lines.includes('  envelope map abc'))
   t.ok(lines.includes('  read from the event: party locator at /p, locator at /a~1b/0, reason at /x~0y'))
@@ -184,7 +184,7 @@ t.test('the text for a terminal describes an entry attempt by attempt', async (t
   t.ok(lines.includes('  rule table old'))
   t.ok(lines.includes('  receipt: recorded:EMAIL:event-1/1'))
   t.equal(lines.at(-2), '  from claims, partition 2, offset 9007199254740993')
-  t.same(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No recorded decision explains this entry.')
+  t.strictSame(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No recorded decision explains this entry.')
   t.match(
     describeEntry({ ...ENTRY, eventType: 'a\u001b[2J\nb' })[0],
     ': a\uFFFD[2J\uFFFDb for PTY-1',
@@ -315,7 +315,7 @@ t.test('an entry that waits for a retry says when; equal retries share one line'
     'The message could not be handed over for delivery.',
     'the sentence of a rule that said to send explains no failure',
   )
-  t.same(
+  t.strictSame(
     mixed.timeline.slice(1).map(({ words }) => words),
     [
       'Not sent (the contact of the member could not be looked up).',
