@@ -113,9 +113,9 @@ const TASKS: Readonly<
 
 t.test('pages of failed entries without a due one lead on to the end', async (t) => {
   const { due, next } = await listDueEntries(pool, { ...DUE, minPauseMs: 1e13 }, null, 500)
-  t.same(due, [])
+  t.strictSame(due, [])
   t.not(next, null)
-  t.same(await listDueEntries(pool, { ...DUE, minPauseMs: 1e13 }, next, 500), { due: [], next: null })
+  t.strictSame(await listDueEntries(pool, { ...DUE, minPauseMs: 1e13 }, next, 500), { due: [], next: null })
 })
 
 for (const [what, mislead] of Object.entries(MISLEADING)) {

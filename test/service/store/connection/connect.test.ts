@@ -88,7 +88,7 @@ t.test('a changed password file is used by the next connection', async (t) => {
   await rotate('second')
   await pool.connect(async (held) => {
     await held.query(sql.unsafe`SELECT 1`)
-    t.same(await pool.one(portOf), { port: other.port }, 'another connection')
+    t.strictSame(await pool.one(portOf), { port: other.port }, 'another connection')
   })
   await writeFile(file, 'wrong')
   await t.rejects(openPool({ databaseUrl, connectionCountMax: 1 }), /password authentication failed/)
@@ -175,9 +175,9 @@ t.test('options that a server or proxy refuses at the start, in any words, are s
     const path = await startDatabaseProxy(url)
     path.refuseStartUps((startUp) => (startUp.includes('options') ? { code, message } : null))
     const through = await openPool({ databaseUrl: path.url, connectionCountMax: 2, endWithClient: true })
-    t.same(await through.one(settingsOf), { found: SETTINGS }, message)
+    t.strictSame(await through.one(settingsOf), { found: SETTINGS }, message)
     await through.transaction(async (tx) => {
-      t.same(await tx.one(settingsOf), { found: SETTINGS }, message)
+      t.strictSame(await tx.one(settingsOf), { found: SETTINGS }, message)
       t.equal(
         await tx.oneFirst(sql.unsafe`SHOW client_connection_check_interval`),
         OPTIONAL_SETTINGS.client_connection_check_interval,
@@ -199,9 +199,9 @@ t.test('a server that refuses an optional setting is used without it, and report
   path.refuseStartUps((startUp) => (startUp.includes('client_connection_check_interval') ? refusal : null))
   const lists = await openPool({ databaseUrl: path.url, connectionCountMax: 1, endWithClient: true })
   t.teardown(() => lists.end())
-  t.same(await lists.one(settingsOf), { found: SETTINGS })
-  t.same((await describeServer(path.url)).refused, ['client_connection_check_interval'])
-  t.same((await describeServer(url)).refused, [])
+  t.strictSame(await lists.one(settingsOf), { found: SETTINGS })
+  t.strictSame((await describeServer(path.url)).refused, ['client_connection_check_interval'])
+  t.strictSame((await describeServer(url)).refused, [])
 })
 
 t.test('a path that swallows large packets is noticed', async (t) => {

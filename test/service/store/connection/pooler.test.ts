@@ -66,14 +66,18 @@ for (const [mode, settingsOfPooler] of [['no pooler', null], ...POOLERS] as cons
       ? await aPool(t, settingsOfPooler)
       : await openPool({ databaseUrl: url, connectionCountMax: 3 })
     if (!settingsOfPooler) t.teardown(() => pool.end())
-    t.same(await pool.one(settings), { found: WANTED }, 'outside transactions')
+    t.strictSame(await pool.one(settings), { found: WANTED }, 'outside transactions')
     await pool.transaction(async (tx) => {
-      t.same(await tx.one(settings), { found: WANTED }, 'in a transaction')
-      t.same(await tx.transaction((inner) => inner.one(settings)), { found: WANTED }, 'behind a savepoint')
+      t.strictSame(await tx.one(settings), { found: WANTED }, 'in a transaction')
+      t.strictSame(
+        await tx.transaction((inner) => inner.one(settings)),
+        { found: WANTED },
+        'behind a savepoint',
+      )
     })
     const level = await inSnapshot(pool, (tx) => tx.oneFirst(sql.unsafe`SHOW transaction_isolation`))
     t.equal(level, 'repeatable read', 'in a snapshot')
-    t.same(await pool.one(winter), { at: '2026-01-31T12:00:00.500000Z', epoch: 1_769_860_800.5 })
+    t.strictSame(await pool.one(winter), { at: '2026-01-31T12:00:00.500000Z', epoch: 1_769_860_800.5 })
   })
 }
 
@@ -88,13 +92,13 @@ t.test('prepared statements work on used server connections', { skip: NO_PGBOUNC
       tx.oneFirst(sql.prepared('same-name', z.object({ n: z.number() }))`SELECT ${n}::int AS n`),
     )
   const numbers = Array.from({ length: 60 }, (_, n) => n)
-  t.same(await Promise.all(numbers.map(prepared)), numbers)
+  t.strictSame(await Promise.all(numbers.map(prepared)), numbers)
 })
 
 t.test('an error outside a transaction leaves the pool usable', { skip: NO_PGBOUNCER }, async (t) => {
   const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '1' })
   await t.rejects(pool.query(sql.unsafe`SELECT 1/0`), /division by zero/)
-  t.same(await pool.one(settings), { found: WANTED })
+  t.strictSame(await pool.one(settings), { found: WANTED })
 })
 
 t.test('a consumer paused in a transaction delays no other', { skip: NO_PGBOUNCER }, async (t) => {

@@ -32,7 +32,7 @@ t.test('a failed row is due unless it is too old, was tried too often or very re
   ] as const) {
     await change(set, 'a')
     const { due } = await listDueEntries(pool, DUE, null, 500)
-    t.same(idsOf(due), isDue ? ['a', 'b', 'c'] : ['b', 'c'], set)
+    t.strictSame(idsOf(due), isDue ? ['a', 'b', 'c'] : ['b', 'c'], set)
   }
 })
 
@@ -41,16 +41,16 @@ t.test('due rows are paged, each once', async (t) => {
   t.not(first.next, null)
   const second = await listDueEntries(pool, DUE, first.next, 2)
   t.equal(second.next, null)
-  t.same(idsOf([...first.due, ...second.due]), ['a', 'b', 'c'])
+  t.strictSame(idsOf([...first.due, ...second.due]), ['a', 'b', 'c'])
   const again = await listDueEntries(pool, DUE, null, 500, first.next)
-  t.same(idsOf(again.due), idsOf(first.due), 'up to a row, that row included')
+  t.strictSame(idsOf(again.due), idsOf(first.due), 'up to a row, that row included')
   t.equal(again.next, null)
 })
 
 t.test('a failed row waits until it is too old or was tried too often', async (t) => {
   await client.query('TRUNCATE notifications.notification_log, notifications.decision')
   await record(pool, [{ eventId: 'sent' }, { eventId: 'skipped', contact: { state: 'not found' } }])
-  t.same(await countFailedEntries(pool, LIMITS), { waiting: 0, givenUp: 0, expired: 0 })
+  t.strictSame(await countFailedEntries(pool, LIMITS), { waiting: 0, givenUp: 0, expired: 0 })
   await record(pool, [
     { eventId: 'new', contact: UNRESOLVED },
     { eventId: 'tried', contact: UNRESOLVED },
@@ -63,8 +63,8 @@ t.test('a failed row waits until it is too old or was tried too often', async (t
   await change('attempt_count = 3', 'tried-out')
   await change(`created_at = now() - interval '23 h 59 min'`, 'old-enough')
   await change(`created_at = now() - interval '24 h 1 min'`, 'too-old')
-  t.same(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 2, expired: 1 })
-  t.same(await countFailedEntries(pool, { ...LIMITS, attemptCountMax: 0 }), {
+  t.strictSame(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 2, expired: 1 })
+  t.strictSame(await countFailedEntries(pool, { ...LIMITS, attemptCountMax: 0 }), {
     waiting: 0,
     givenUp: 6,
     expired: 0,
@@ -77,9 +77,9 @@ t.test('a retry that succeeds, and rows that are given up long ago, change no ot
       failure_reason, attempt_count, created_at)
     SELECT 'NTF-' || n, 'bulk-' || n, 'claim.paid', 'EMAIL', 'FAILED', 's', 'b', 'r', 0, now() - interval '30 days'
     FROM generate_series(1, 100000) AS n`)
-  t.same(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 100_001, expired: 1 })
+  t.strictSame(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 100_001, expired: 1 })
   await change(`status = 'SENT', sent_at = now(), failure_reason = NULL, attempt_count = 3`, 'tried')
-  t.same(await countFailedEntries(pool, LIMITS), { waiting: 3, givenUp: 100_001, expired: 1 })
+  t.strictSame(await countFailedEntries(pool, LIMITS), { waiting: 3, givenUp: 100_001, expired: 1 })
   await change(`created_at = now() - interval '24 h 59 min'`, 'new')
   t.match(await countFailedEntries(pool, LIMITS), { waiting: 2, expired: 2 })
   await change(`created_at = now() - interval '25 h 1 min'`, 'new')

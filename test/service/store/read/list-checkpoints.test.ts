@@ -35,12 +35,12 @@ const LOCKED = [{ topic: 'claims', partition: 0, offset: -1n }]
 
 t.test('a prepared transaction that holds a checkpoint is named, though no session has it', async (t) => {
   await client.query(`BEGIN; ${lock}; PREPARE TRANSACTION 'left-behind'`)
-  t.same(await listLockedCheckpoints(pool, ['claims']), LOCKED)
+  t.strictSame(await listLockedCheckpoints(pool, ['claims']), LOCKED)
   const holders = await listCheckpointHolders(pool)
   t.match(holders, [{ kind: 'prepared', id: 'left-behind', userName: 'postgres' }])
   t.match(holders.map(describeHolder), [/only pg_prepared_xacts lists: .*ROLLBACK PREPARED 'left-behind'$/])
   await client.query(`ROLLBACK PREPARED 'left-behind'`)
-  t.same(await listLockedCheckpoints(pool, ['claims']), [])
+  t.strictSame(await listLockedCheckpoints(pool, ['claims']), [])
 })
 
 t.test('a commit that waits for a standby which is gone is named as such', async (t) => {
@@ -59,11 +59,15 @@ t.test('a commit that waits for a standby which is gone is named as such', async
     return !isOver && { ended }
   }
   const { ended: committed } = await until(commit, { what: 'a commit to wait' })
-  t.same(await listLockedCheckpoints(pool, ['claims']), LOCKED, 'without waiting for the standby itself')
+  t.strictSame(
+    await listLockedCheckpoints(pool, ['claims']),
+    LOCKED,
+    'without waiting for the standby itself',
+  )
   t.match((await listCheckpointHolders(pool)).map(describeHolder), [
     /application "a-shell".* waits for a synchronous standby \(synchronous_standby_names = 'gone'\): start the standby/,
   ])
   await alter('synchronous_standby_names', `''`)
   await committed
-  t.same(await listLockedCheckpoints(pool, ['claims']), [])
+  t.strictSame(await listLockedCheckpoints(pool, ['claims']), [])
 })

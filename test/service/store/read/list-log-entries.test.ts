@@ -87,7 +87,7 @@ t.test('any combination of filters lists exactly the matching rows, newest first
   const all = await allPages({}, 200)
   t.equal(all.length, 1_000)
   const places = all.map(({ createdAt, locator }) => `${createdAt} ${locator}`)
-  t.same(places, places.toSorted().toReversed())
+  t.strictSame(places, places.toSorted().toReversed())
   for (const { givenUp, status, attemptCount } of all)
     if (givenUp !== (status === 'FAILED' && attemptCount >= 3)) t.fail(`${status} ${attemptCount}`)
 
@@ -129,7 +129,8 @@ t.test('any combination of filters lists exactly the matching rows, newest first
     const matching = all.filter((entry) => isListed(entry, filter))
     const isByDecision = filter.eventId === undefined && (filter.reference ?? filter.request) !== undefined
     const expected = isByDecision ? matching.toSorted(byLocator) : matching
-    if (JSON.stringify(found) !== JSON.stringify(expected)) t.same(found, expected, JSON.stringify(filter))
+    if (JSON.stringify(found) !== JSON.stringify(expected))
+      t.strictSame(found, expected, JSON.stringify(filter))
   }
 })
 
@@ -147,9 +148,9 @@ t.test('a cursor outside the period of the filter leads to the rows inside it', 
         { limit: 1_000, after: { createdAt, locator: 'NTF-0' } },
       )
     ).items
-  t.same(await listAfter('2027-01-01T00:00:00.000000Z'), inside)
-  t.same(await listAfter(to), inside)
-  t.same(await listAfter(from), [])
+  t.strictSame(await listAfter('2027-01-01T00:00:00.000000Z'), inside)
+  t.strictSame(await listAfter(to), inside)
+  t.strictSame(await listAfter(from), [])
 })
 
 t.test('the limits of the retry decide which entries are given up', async (t) => {
@@ -164,9 +165,9 @@ t.test('the limits of the retry decide which entries are given up', async (t) =>
     const { items } = await listLogEntries(pool, { ...LIMITS, ...limits }, { notTold: true }, page)
     return items.map(({ eventId }) => eventId)
   }
-  t.same(await notTold({}), ['3'])
-  t.same(await notTold({ attemptCountMax: 4 }), [])
-  t.same(await notTold({ maxAgeMs: 15 * 3_600_000 }), ['2', '3'])
+  t.strictSame(await notTold({}), ['3'])
+  t.strictSame(await notTold({ attemptCountMax: 4 }), [])
+  t.strictSame(await notTold({ maxAgeMs: 15 * 3_600_000 }), ['2', '3'])
 })
 
 t.test('rows logged while a page is read neither hide nor repeat an entry', async (t) => {

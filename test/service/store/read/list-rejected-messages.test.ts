@@ -23,17 +23,17 @@ t.test('rejected messages are listed newest first, in pages, with their first by
       CASE n WHEN 1 THEN NULL WHEN 2 THEN repeat('x', 1000)::bytea ELSE 'short' END, '{}', 'not-json', 'no JSON'
     FROM generate_series(1, 7) n`)
   const first = await listRejected(pool, ALL_REJECTED, { limit: 3, after: null })
-  t.same(offsetsOf(first.items), [7n, 6n, 5n])
+  t.strictSame(offsetsOf(first.items), [7n, 6n, 5n])
   const second = await listRejected(pool, ALL_REJECTED, { limit: 3, after: first.next })
   const third = await listRejected(pool, ALL_REJECTED, { limit: 3, after: second.next })
-  t.same(offsetsOf([...second.items, ...third.items]), [4n, 3n, 2n, 1n])
+  t.strictSame(offsetsOf([...second.items, ...third.items]), [4n, 3n, 2n, 1n])
   t.equal(third.next, null)
   const [long, none] = [...second.items, ...third.items].slice(-2)
   t.match(long, { byteCount: 1_000 })
   t.equal(Buffer.from(long?.begin ?? []).toString(), 'x'.repeat(256))
   t.match(none, { byteCount: null, begin: null, redriven: null })
   const claims = await listRejected(pool, { ...ALL_REJECTED, topic: 'claims' }, { limit: 50, after: null })
-  t.same(offsetsOf(claims.items), [6n, 4n, 2n])
+  t.strictSame(offsetsOf(claims.items), [6n, 4n, 2n])
 })
 
 t.test('each rejected message has the result of its last redrive', async (t) => {
@@ -48,12 +48,12 @@ t.test('each rejected message has the result of its last redrive', async (t) => 
     INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result)
     SELECT min(id), 'a clerk', 'duplicate' FROM notifications.rejected_message`)
   const { items } = await listRejected(pool, ALL_REJECTED, { limit: 50, after: null })
-  t.same(
+  t.strictSame(
     items.map(({ redriven }) => redriven?.result.result),
     ['rejected', 'duplicate'],
   )
   const open = await listRejected(pool, { ...ALL_REJECTED, open: true }, { limit: 50, after: null })
-  t.same(offsetsOf(open.items), [2n])
+  t.strictSame(offsetsOf(open.items), [2n])
 })
 
 t.test('a page of open messages ends after so many settled ones, and the next goes on', async (t) => {
@@ -71,7 +71,7 @@ t.test('a page of open messages ends after so many settled ones, and the next go
     if (next === null) break
     after = next
   }
-  t.same(found, [[], [], [1n]])
+  t.strictSame(found, [[], [], [1n]])
 
   await client.query(`
     DELETE FROM notifications.redrive WHERE rejected_message_id = (SELECT max(id) FROM notifications.rejected_message)`)
@@ -86,7 +86,7 @@ t.test('a page of open messages ends after so many settled ones, and the next go
     read.push(messages.map(({ message }) => message.offset))
     after = next
   }
-  t.same(read, [[1n], [], [], [25_000n], []], 'in the other direction, too')
+  t.strictSame(read, [[1n], [], [], [25_000n], []], 'in the other direction, too')
 })
 
 t.test('a dismissal goes on over settled messages, a page each', async (t) => {

@@ -116,7 +116,7 @@ for (const [title, [added, readMax]] of Object.entries(ADDED)) {
           )
       }
     }
-    t.same(faults, [])
+    t.strictSame(faults, [])
   })
 }
 
@@ -148,7 +148,7 @@ t.test('short pages lead to every entry of the filter', async (t) => {
       after = page.next
     }
     t.ok(rows.length > 0 && pageCount > 1, `${rows.length} rows, ${pageCount} pages`)
-    t.same(
+    t.strictSame(
       found,
       rows.map(({ locator }) => locator),
       JSON.stringify(filter),

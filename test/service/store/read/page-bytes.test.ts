@@ -121,7 +121,7 @@ const OF_DECISIONS: readonly Reader[] = ['due', 'candidates', 'candidates by fil
 /** Every page has as many rows as fit, or fewer if compression hides their size; together they have every row once. */
 function areBounded(t: Test, pages: Pages, rowBytes: number, isExact: boolean, what: string) {
   const fitting = Math.ceil(PAGE_BYTES_MAX / rowBytes)
-  t.same(pages.flat(), ALL, what)
+  t.strictSame(pages.flat(), ALL, what)
   t.ok(pages.length > 1 && pages.every(({ length }) => length <= fitting), `${what}: no more than fit`)
   const full = pages.filter(({ length }) => length === fitting).length
   if (isExact) t.equal(full, Math.floor(COUNT / fitting), `${what}: as many as fit`)
@@ -160,11 +160,11 @@ for (const [what, prepare, readers, rowBytes] of CASES) {
 
 t.test('a list without large rows is one page, up to its limit', async (t) => {
   await fill({ body: 0, variables: 0 })
-  t.same(await logPages(), [ALL])
+  t.strictSame(await logPages(), [ALL])
   const full = await listLogEntries(pool, LIMITS, {}, { limit: COUNT, after: null })
   t.equal(full.next, null)
   const cut = await listLogEntries(pool, LIMITS, {}, { limit: COUNT - 1, after: null })
-  t.same([cut.items.length, cut.next?.locator], [COUNT - 1, ALL[COUNT - 2]])
+  t.strictSame([cut.items.length, cut.next?.locator], [COUNT - 1, ALL[COUNT - 2]])
 })
 
 /** Key, value, headers and error of a rejected message, and the error of its redrive. */
@@ -191,7 +191,7 @@ for (const [what, columns] of Object.entries(REJECTED)) {
     const read: string[][] = []
     for await (const page of readRejected(pool, ALL_REJECTED))
       read.push(page.map(({ message }) => String(message.offset)))
-    t.same(
+    t.strictSame(
       read.flat(),
       ALL.map((_, i) => String(i + 1)),
     )
@@ -200,7 +200,7 @@ for (const [what, columns] of Object.entries(REJECTED)) {
       const { items, next } = await listRejected(pool, ALL_REJECTED, { limit: 50, after })
       return { ids: items.map(({ offset }) => String(offset)), next }
     })
-    t.same(listed.flat().toReversed(), read.flat())
+    t.strictSame(listed.flat().toReversed(), read.flat())
     if (what.startsWith('error')) t.ok(listed.length >= 2, `${listed.length} pages`)
   })
 }
@@ -240,7 +240,7 @@ t.test('a page of decisions with many or large facts ends early', async (t) => {
     [INCOMPRESSIBLE],
   )
   const pages = await decisionPages(pool, '1970-01-01T00:00:00Z', { decisionCountMax: 100 })
-  t.same(
+  t.strictSame(
     pages.map(({ groups }) => groups.flatMap(({ locators }) => locators)),
     [...ALL.map((locator) => [locator]), []],
     '3 MB of each event',
@@ -258,7 +258,7 @@ t.test('a page of preferences with many opt-outs ends early', async (t) => {
     const { items, next } = await listPreferences(pool, { limit: 200, after })
     return { ids: items.map(({ partyLocator }) => partyLocator), next }
   })
-  t.same([pages.flat().length, new Set(pages.flat()).size], [201, 201])
+  t.strictSame([pages.flat().length, new Set(pages.flat()).size], [201, 201])
   t.ok(pages.length > 2, `${pages.length} pages`)
 })
 

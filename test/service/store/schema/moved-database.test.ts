@@ -104,5 +104,5 @@ t.test('a database that was moved by logical replication accepts rows at once, i
   // A later version brings a migration.
   await admin(green.url, `DELETE FROM notifications.migration WHERE name = '0009_recorded_only'`)
   await admin(green.url, 'ALTER TABLE notifications.decision DROP COLUMN recorded_only')
-  t.same(await migrate(green.url, { info: () => {} }), ['0009_recorded_only'])
+  t.strictSame(await migrate(green.url, { info: () => {} }), ['0009_recorded_only'])
 })

@@ -84,9 +84,12 @@ t.test('a migration that waits for its table blocks no other session', async (t)
     },
     { what: 'it to give the lock up' },
   )
-  t.same((await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount, 0)
+  t.strictSame(
+    (await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount,
+    0,
+  )
   await reader.query('COMMIT')
-  t.same(await done, ['1001_column'])
+  t.strictSame(await done, ['1001_column'])
   await client.query('SELECT more FROM notifications.sample')
 })
 
@@ -100,18 +103,18 @@ t.test('an index is built beside open transactions, and an INVALID one is rebuil
   }
   await leaveInvalid('sample_kind')
   const run = migrating(t, files)
-  t.same(await run(), ['1002_index', '1003_other_index'])
+  t.strictSame(await run(), ['1002_index', '1003_other_index'])
   t.equal(await valid('notifications.sample_id'), true)
   t.equal(await valid('notifications.sample_kind'), true)
 
   await client.query(`DELETE FROM notifications.migration WHERE name = '1002_index'`)
-  t.same(await run(), ['1002_index'], 'built but not recorded, as when it ended in between')
+  t.strictSame(await run(), ['1002_index'], 'built but not recorded, as when it ended in between')
   const source = 'DROP INDEX CONCURRENTLY IF EXISTS notifications.sample_kind;'
   const drop = migrating(t, { '1004_drop': source })
-  t.same(await drop(), ['1004_drop'])
+  t.strictSame(await drop(), ['1004_drop'])
   t.equal(await valid('notifications.sample_kind'), undefined)
   await client.query(`DELETE FROM notifications.migration WHERE name = '1004_drop'`)
-  t.same(await drop(), ['1004_drop'], 'dropped but not recorded')
+  t.strictSame(await drop(), ['1004_drop'], 'dropped but not recorded')
 })
 
 t.test('a failed migration leaves the previous ones applied', async (t) => {
@@ -124,7 +127,7 @@ t.test('a failed migration leaves the previous ones applied', async (t) => {
   await t.rejects(run(), /violated by some row/)
   await t.rejects(client.query('INSERT INTO notifications.sample VALUES (2)'), /sample_id_small/)
   await client.query('DELETE FROM notifications.sample WHERE id = 2')
-  t.same(await run(), ['1006_validated'])
+  t.strictSame(await run(), ['1006_validated'])
 })
 
 t.test('no index is built through a pooler with a timeout', { skip: NO_PGBOUNCER }, async (t) => {
@@ -141,7 +144,7 @@ t.test('no index is built through a pooler with a timeout', { skip: NO_PGBOUNCER
   )
   t.equal(await valid('notifications.sample_both'), undefined)
   const directly = migrating(t, files)
-  t.same(await directly(), ['1007_index'])
+  t.strictSame(await directly(), ['1007_index'])
   t.equal(await valid('notifications.sample_both'), true)
 })
 
@@ -188,12 +191,12 @@ t.test('a table that the service reads, and may not, is named', async (t) => {
 t.test('another text under an applied name is reported, and not migrated over', async (t) => {
   const name = '1008_edited'
   const made = 'CREATE TABLE notifications.edited (id text, kind text)'
-  t.same(await migrating(t, { [name]: made })(), [name])
+  t.strictSame(await migrating(t, { [name]: made })(), [name])
   const other = migrating(t, { [name]: made.replace('kind', 'sort'), '1009_more': 'SELECT 1' })
   await t.rejects(other(), {
     message: /^the text of 1008_edited is not the one that was applied: set all checksums/,
   })
-  t.same(
+  t.strictSame(
     await migrating(t, { [name]: `-- A comment.\n${made.replace(', ', ',\n  ')}` })(),
     [],
     'comments may change',
@@ -271,7 +274,7 @@ t.test('a database without checksums gets them only if it is what its migrations
     t.match(message, lacking, change)
     await inSchema(undo)
   }
-  t.same(
+  t.strictSame(
     (
       await client.query(
         `SELECT FROM pg_attribute WHERE attname = 'checksum' AND attrelid = 'notifications.migration'::regclass`,
@@ -281,7 +284,7 @@ t.test('a database without checksums gets them only if it is what its migrations
     'nothing was recorded',
   )
   await inSchema('CREATE INDEX old_more ON old (id, kind)')
-  t.same(await run(), [], 'more than the migrations make is no fault')
+  t.strictSame(await run(), [], 'more than the migrations make is no fault')
   const { rows } = await client.query(`SELECT checksum FROM notifications.migration WHERE name = '1010_old'`)
   t.match(rows, [{ checksum: /^[0-9a-f]{64}$/ }])
 
@@ -312,7 +315,7 @@ t.test('the migrations of an early release are compared with the schema, too', a
   await client.query(
     'ALTER TABLE notifications.notification_log ADD CONSTRAINT notification_log_event_id_key UNIQUE (event_id)',
   )
-  t.same(await run(), [])
+  t.strictSame(await run(), [])
   t.equal(await fault(), null)
 
   await client.query('ALTER TABLE notifications.notification_log ALTER COLUMN channel DROP NOT NULL')
@@ -333,7 +336,7 @@ t.test('a schema that was dumped and restored is no other', async (t) => {
       ALTER TABLE ${table} DROP CONSTRAINT ${name};
       ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition.replace(/ NOT VALID$/, '')}`)
   await client.query('ALTER INDEX notifications.notification_log_status SET (fillfactor = 70)')
-  t.same(await migrate(url, { info: () => {} }), [])
+  t.strictSame(await migrate(url, { info: () => {} }), [])
   t.equal(await fault(), null)
 })
 
@@ -399,8 +402,8 @@ t.test('each part of the schema is known, and named if it is dropped', async (t)
   }))
   const sorted = (list: readonly { kind: string; table: string; name: string }[]) =>
     list.map(({ kind, table, name }) => `${kind} ${table} ${name}`).sort()
-  t.same(sorted(listParts(migrations)), sorted(parts), 'all are listed, and no other')
-  t.same(await findSchemaChanges(owner, migrations), [])
+  t.strictSame(sorted(listParts(migrations)), sorted(parts), 'all are listed, and no other')
+  t.strictSame(await findSchemaChanges(owner, migrations), [])
   for (const [index, { drop }] of found.entries()) {
     const changed = owner.transaction(async (tx) => {
       await tx.query(sql.unsafe`SELECT run(${drop})`)
@@ -548,7 +551,7 @@ t.test('a rule, an inheriting table, and a key or constraint of others are named
       remedy: /^(run DROP|run ALTER|drop) .* as the owner of the schema, unless it is meant$/,
     })
     await client.query(undo)
-    t.same(await findSchemaChanges(pool, migrations), [])
+    t.strictSame(await findSchemaChanges(pool, migrations), [])
   }
 })
 
@@ -557,7 +560,7 @@ t.test('the spelling of the database is no difference, and another body of a fun
   const log = { info: () => {} }
   for (const setting of ['standard_conforming_strings = off', 'quote_all_identifiers = on'])
     await client.query(`ALTER DATABASE "${database}" SET ${setting}`)
-  t.same(await migrate(url, log), [])
+  t.strictSame(await migrate(url, log), [])
   t.equal(await fault(), null)
   for (const setting of ['standard_conforming_strings', 'quote_all_identifiers'])
     await client.query(`ALTER DATABASE "${database}" RESET ${setting}`)
@@ -565,13 +568,13 @@ t.test('the spelling of the database is no difference, and another body of a fun
   const define = (expression: string) =>
     client.query(`CREATE OR REPLACE FUNCTION notifications.next_id() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER
       RETURN ${expression}`)
-  t.same(await compareSchema(url, migrations), [])
+  t.strictSame(await compareSchema(url, migrations), [])
   await define(`nextval('notifications.id_counter')`)
   t.match(await compareSchema(url, migrations), [/^CREATE OR REPLACE FUNCTION next_id\(\)/])
   await define(
     `(floor(extract(epoch FROM clock_timestamp()))::bigint - 1767225600) * 4194304 + nextval('notifications.id_counter')`,
   )
-  t.same(await compareSchema(url, migrations), [])
+  t.strictSame(await compareSchema(url, migrations), [])
 })
 
 t.test('a migration that was applied and is not recorded has a remedy that works', async (t) => {
@@ -582,7 +585,7 @@ t.test('a migration that was applied and is not recorded has a remedy that works
   const { message } = (await run().catch((error: Error) => error)) as Error
   t.match(message, /^1012_made makes what the schema has already .*\nIf it was applied, record it/)
   await client.query(/^INSERT .*/m.exec(message)?.[0] ?? '')
-  t.same(await run(), [])
+  t.strictSame(await run(), [])
   await client.query(
     `DROP TABLE notifications.made; DELETE FROM notifications.migration WHERE name = '1012_made'`,
   )

@@ -43,16 +43,16 @@ function dispatch(
 
 t.test('the writes of a sender are committed with the row, or not at all', async (t) => {
   const send = async (key: string, query: Query) => {
-    t.same(await enqueue(query, key), [{ key }])
+    t.strictSame(await enqueue(query, key), [{ key }])
     return ACCEPTED
   }
   await dispatch(send, ['a', 'b'])
-  t.same(await queued(), ['a/1', 'b/1'])
+  t.strictSame(await queued(), ['a/1', 'b/1'])
   await client.query('ALTER TABLE notifications.decision ADD CONSTRAINT trap CHECK (false) NOT VALID')
   t.teardown(() => client.query('ALTER TABLE notifications.decision DROP CONSTRAINT IF EXISTS trap'))
   await client.query(`UPDATE notifications.projection_checkpoints SET "offset" = -1`)
   await t.rejects(dispatch(send, ['c']), /trap/)
-  t.same(await queued(), ['a/1', 'b/1'])
+  t.strictSame(await queued(), ['a/1', 'b/1'])
 })
 
 /** A statement that is refused, and the SQLSTATE of its error. */
@@ -76,7 +76,7 @@ for (const [what, statement, code] of REFUSED) {
       { event_id: 'b', status: 'FAILED', failure_reason: `the EMAIL sender failed (${code})` },
       { event_id: 'c', status: 'SENT' },
     ])
-    t.same(await queued(), ['a/1', 'b/1', 'c/1'])
+    t.strictSame(await queued(), ['a/1', 'b/1', 'c/1'])
   })
 }
 
@@ -92,7 +92,7 @@ t.test('a statement that loses a conflict fails the attempt', async (t) => {
     ),
     /deadlock detected/,
   )
-  t.same([await queued(), await logged()], [[], []])
+  t.strictSame([await queued(), await logged()], [[], []])
 })
 
 t.test('the running statement is awaited at the deadline, and none follows it', async (t) => {
@@ -110,7 +110,7 @@ t.test('the running statement is awaited at the deadline, and none follows it', 
   )
   t.match(await late.promise, /nothing is written/)
   t.match(await logged(), [{ failure_reason: 'the EMAIL sender did not answer within 100 ms' }])
-  t.same(await queued(), [])
+  t.strictSame(await queued(), [])
 })
 
 t.test('statements of both channels run one by one, and a refused one affects no other', async (t) => {
@@ -124,9 +124,9 @@ t.test('statements of both channels run one by one, and a refused one affects no
       ]),
     ),
   )
-  t.same(
+  t.strictSame(
     results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled', 'rejected'],
   )
-  t.same(await queued(), ['a', 'c'])
+  t.strictSame(await queued(), ['a', 'c'])
 })

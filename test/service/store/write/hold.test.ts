@@ -21,11 +21,11 @@ t.test('an open request holds what it names until it is resumed', async (t) => {
   t.match(holds, [{ id, topics: ['claims'], by: 'alice', because: 'a wrong text', since: /^20.*Z$/ }])
   t.ok(findHold(holds, 'claims'))
   t.notOk(findHold(holds, 'billing') ?? findHold(holds, null))
-  t.same(await resumeHolds(pool, [id], 'bob', 'the text is corrected'), [id])
-  t.same(await resumeHolds(pool, [id], 'bob', ''), [])
-  t.same(await readHolds(pool), [])
+  t.strictSame(await resumeHolds(pool, [id], 'bob', 'the text is corrected'), [id])
+  t.strictSame(await resumeHolds(pool, [id], 'bob', ''), [])
+  t.strictSame(await readHolds(pool), [])
   const { rows } = await client.query('SELECT state, note FROM notifications.request')
-  t.same(rows, [{ state: 'done', note: 'resumed by bob: the text is corrected' }])
+  t.strictSame(rows, [{ state: 'done', note: 'resumed by bob: the text is corrected' }])
 })
 
 t.test('a request of an unknown kind, or a hold in an unknown form, holds all topics', async (t) => {
@@ -40,5 +40,5 @@ t.test('a request of an unknown kind, or a hold in an unknown form, holds all to
     await client.query('TRUNCATE notifications.request')
   }
   for (const kind of ['retry', 'redrive', 'dismiss', 'skip']) await store(kind, {})
-  t.same(await readHolds(pool), [])
+  t.strictSame(await readHolds(pool), [])
 })

@@ -63,9 +63,9 @@ t.test('a row erased after it was read is never retried', async (t) => {
   const failed = await failedEntry()
   const erasure = await beginErasure(pool, 'party-1', 'bob')
   await eraseEntries(pool, erasure, [failed.locator])
-  t.same(await retry(failed, undefined, null), [])
+  t.strictSame(await retry(failed, undefined, null), [])
   await client.query('TRUNCATE notifications.erasure')
-  t.same(await retry({ ...failed, status: 'SKIPPED' }), [], 'its decision is erased')
+  t.strictSame(await retry({ ...failed, status: 'SKIPPED' }), [], 'its decision is erased')
 })
 
 for (const change of [
@@ -81,7 +81,7 @@ for (const change of [
 t.test('a row of a party under erasure is not retried on request', async (t) => {
   const skipped = await skippedEntry()
   await beginErasure(pool, 'party-1', 'bob')
-  t.same(await retry(skipped), [])
+  t.strictSame(await retry(skipped), [])
 })
 
 for (const request of [REQUEST, null]) {
@@ -107,7 +107,7 @@ for (const request of [REQUEST, null]) {
         SELECT count(*)::int FROM notifications.decision
         WHERE decision.locator = entry.locator AND erased_at IS NULL
       ) AS "left" FROM notifications.notification_log AS entry`)
-    t.same(rows, [{ status: 'SENT', body: null, left: 0 }])
+    t.strictSame(rows, [{ status: 'SENT', body: null, left: 0 }])
   })
 }
 

@@ -30,11 +30,15 @@ const changes = async () =>
 
 t.test('every change is recorded with author, time, before and after', async (t) => {
   t.equal(await getPreferences(pool, 'party-1'), null)
-  t.same(await putPreferences(pool, 'party-1', SMS, 'auditor'), SMS)
-  t.same(await getPreferences(pool, 'party-1'), SMS)
-  t.same(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
+  t.strictSame(await putPreferences(pool, 'party-1', SMS, 'auditor'), SMS)
+  t.strictSame(await getPreferences(pool, 'party-1'), SMS)
+  t.strictSame(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
   await putPreferences(pool, 'party-2', SMS, null)
-  t.same(await putPreferences(pool, 'party-1', IN_APP, 'other'), IN_APP, 'equal preferences are no change')
+  t.strictSame(
+    await putPreferences(pool, 'party-1', IN_APP, 'other'),
+    IN_APP,
+    'equal preferences are no change',
+  )
   await putPreferences(pool, 'party-1', SMS, null)
   const kept = await changes()
   t.match(kept, [
@@ -43,7 +47,7 @@ t.test('every change is recorded with author, time, before and after', async (t)
     { party_locator: 'party-2' },
     { party_locator: 'party-1', changed_by: null },
   ])
-  t.same(
+  t.strictSame(
     kept.map(({ before, after }) => ({ before, after })),
     [
       { before: null, after: SMS },
@@ -80,19 +84,19 @@ t.test('what a party changes in a day is bounded in bytes, and nothing acknowled
   ).rows
   t.equal(kept.sum < CHANGES_BYTES_MAX + 200_000, true, String(kept.sum))
   const inForce = await getPreferences(pool, 'party-1')
-  t.same(inForce, last)
-  t.same(
+  t.strictSame(inForce, last)
+  t.strictSame(
     await putPreferences(pool, 'party-1', last as NewPreferences, null),
     last,
     'what is in force is granted',
   )
   const long = { ...SMS, optedOutEvents: random() }
-  t.same(await putPreferences(pool, 'party-2', long, null), long, 'another party is not concerned')
-  t.same(await putPreferences(pool, 'party-1', SMS, null), SMS, 'a member can always opt out')
+  t.strictSame(await putPreferences(pool, 'party-2', long, null), long, 'another party is not concerned')
+  t.strictSame(await putPreferences(pool, 'party-1', SMS, null), SMS, 'a member can always opt out')
   t.equal(await putPreferences(pool, 'party-1', long, null), null)
-  t.same(await getPreferences(pool, 'party-1'), SMS)
+  t.strictSame(await getPreferences(pool, 'party-1'), SMS)
   await client.query('UPDATE notifications.preference_change SET id = id - $1', [86_400 * 2 ** 22])
-  t.same(await putPreferences(pool, 'party-1', long, null), long, 'a day later')
+  t.strictSame(await putPreferences(pool, 'party-1', long, null), long, 'a day later')
 })
 
 t.test('invalid preferences are refused by the schema', async (t) => {
@@ -102,7 +106,7 @@ t.test('invalid preferences are refused by the schema', async (t) => {
   )
   t.teardown(() => client.query('ALTER TABLE notifications.preference_change DROP CONSTRAINT trap'))
   await t.rejects(putPreferences(pool, 'party-1', IN_APP, null))
-  t.same(await getPreferences(pool, 'party-1'), SMS)
+  t.strictSame(await getPreferences(pool, 'party-1'), SMS)
   t.equal((await changes()).length, 1)
 })
 
@@ -111,7 +115,7 @@ t.test('every table that names a channel takes any, so that a new one needs no m
     SELECT conname, pg_get_constraintdef(oid) AS "check" FROM pg_constraint
     WHERE connamespace = 'notifications'::regnamespace`)
   t.equal(rows.filter(({ conname }) => /_channel_shape$/.test(conname)).length, 3)
-  t.same(
+  t.strictSame(
     rows.filter(({ check }) => CHANNELS.some((channel) => check.includes(`'${channel}'`))),
     [],
   )
@@ -122,14 +126,14 @@ t.test('concurrent changes follow one another, and the last one is in force', as
   const stored = await Promise.all(
     all.map((preferences) => putPreferences(pool, 'party-1', preferences, null)),
   )
-  t.same(stored, all)
+  t.strictSame(stored, all)
   const kept = await changes()
   t.equal(kept.length, all.length)
   for (const [i, { before, changed_at: changedAt }] of kept.entries()) {
-    t.same(before, kept[i - 1]?.after ?? null)
+    t.strictSame(before, kept[i - 1]?.after ?? null)
     t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
   }
-  t.same(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
+  t.strictSame(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
 })
 
 t.test('parties whose locks another process keeps hold up no other party', async (t) => {
@@ -139,9 +143,9 @@ t.test('parties whose locks another process keeps hold up no other party', async
   for (const party of ['party-1', 'party-2'])
     await client.query('SELECT pg_advisory_xact_lock(4006, hashtext($1))', [party])
   const waiting = ['party-1', 'party-2'].map((party) => putPreferences(small, party, SMS, null))
-  t.same(await putPreferences(small, 'party-3', SMS, null), SMS)
+  t.strictSame(await putPreferences(small, 'party-3', SMS, null), SMS)
   await client.query('COMMIT')
-  t.same(await Promise.all(waiting), [SMS, SMS])
+  t.strictSame(await Promise.all(waiting), [SMS, SMS])
 })
 
 t.test('each change is the last one of its party, even if the clock was set back', async (t) => {
@@ -165,7 +169,7 @@ t.test('dispatch reads the preferences in force, with their change', async (t) =
   t.equal(await seen(), undefined)
   await putPreferences(pool, 'party-1', SMS, null)
   const [first] = await changes()
-  t.same(await seen(), {
+  t.strictSame(await seen(), {
     preferredChannel: 'SMS',
     optedOutEvents: new Set(SMS.optedOutEvents),
     hasUnreadableOptOuts: false,
@@ -193,9 +197,9 @@ t.test('opt-outs in the form of another version are no names, and are noticed', 
       [stored, stored],
     )
     t.match(await getPreferences(pool, stored), { email: null, preferredChannel: 'EMAIL' })
-    t.same((await getPreferences(pool, stored))?.optedOutEvents, shown)
+    t.strictSame((await getPreferences(pool, stored))?.optedOutEvents, shown)
     const read = (await readPreferences(pool, [stored])).get(stored)
-    t.same(read?.optedOutEvents, new Set(shown.filter((name) => name === 'claim.paid')), stored)
+    t.strictSame(read?.optedOutEvents, new Set(shown.filter((name) => name === 'claim.paid')), stored)
     t.equal(read?.hasUnreadableOptOuts, true, stored)
   }
   t.equal((await listPreferences(pool, { limit: 50, after: null })).items.length, forms.length)
@@ -235,6 +239,6 @@ t.test('the list has every party once, by code point, page by page', async (t) =
     pageCount++
   } while (after !== null)
   const expected = parties.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
-  t.same(seen, expected)
+  t.strictSame(seen, expected)
   t.equal(pageCount, 3, 'also where the last page is exactly full')
 })

@@ -202,7 +202,7 @@ t.test('what is refused only after the send is found before the next send', asyn
 t.test('a move of the checkpoint that a trigger refuses rejects nothing, and sends once', async (t) => {
   await withTrigger(t, 'UPDATE', { table: 'projection_checkpoints', condition: 'true' })
   const { result, rowCount, rejected, keys } = await dispatched()
-  t.same({ result, rowCount, rejected }, { result: 'a trap', rowCount: 0, rejected: [] })
+  t.strictSame({ result, rowCount, rejected }, { result: 'a trap', rowCount: 0, rejected: [] })
   t.equal(keys.length, 20)
 })
 

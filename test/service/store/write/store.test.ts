@@ -79,7 +79,7 @@ t.test('an event with a long reference has its row, and the whole reference find
   const result = await commitBatch(maker, aLookedUpBatch(open, { expectedCheckpoint: offset }))
   t.match(result, { kind: 'committed', inserted: { length: 2 }, rejected: [] })
   const { items } = await listLogEntries(pool, LIMITS, { reference: `${long}2` }, { limit: 10, after: null })
-  t.same(
+  t.strictSame(
     items.map(({ eventId }) => eventId),
     ['long-2'],
   )
@@ -109,16 +109,16 @@ const load = async () => {
 }
 
 t.test('a checkpoint remembers its last message until something else moves it', async (t) => {
-  t.same(await load(), { offset: -1n, lastMessage: null })
+  t.strictSame(await load(), { offset: -1n, lastMessage: null })
   for (const [offset, lastMessage] of [
     [2n, { offset: 1n, sha256: 'abc' }],
     [3n, { offset: 3n, sha256: 'def' }],
   ] as const) {
     await recordDecisions(pool, [], new Map(), 'table', [{ ...PLACE, offset, lastMessage }])
-    t.same(await load(), { offset, lastMessage })
+    t.strictSame(await load(), { offset, lastMessage })
   }
   t.equal(await resetCheckpoint(pool, 'billing', 0, 3n, 1n), 1n)
-  t.same(await load(), { offset: 1n, lastMessage: null })
+  t.strictSame(await load(), { offset: 1n, lastMessage: null })
   t.equal(await resetCheckpoint(pool, 'billing', 0, 3n, 0n), 1n, 'not if another consumer moved it')
 })
 
@@ -134,14 +134,14 @@ t.test('unreadable offsets are not skipped once another consumer moved the check
     return getRequest(pool, id)
   }
   t.match(await skip(0n), { state: 'stopped', note: /has moved to 1: nothing was skipped/ })
-  t.same(await load(), { offset: 1n, lastMessage: null })
+  t.strictSame(await load(), { offset: 1n, lastMessage: null })
   t.match(await skip(1n), { state: 'done', counts: { skipped: 1 } })
-  t.same(await load(), { offset: 5n, lastMessage: null })
+  t.strictSame(await load(), { offset: 5n, lastMessage: null })
   const { rows } = await client.query(
     'SELECT "offset", skipped_to FROM notifications.rejected_message WHERE topic = $1',
     [PLACE.topic],
   )
-  t.same(rows, [{ offset: '2', skipped_to: '5' }])
+  t.strictSame(rows, [{ offset: '2', skipped_to: '5' }])
   t.equal(await resetCheckpoint(pool, 'billing', 0, 5n, 1n), 1n)
 })
 
@@ -150,7 +150,7 @@ t.test('a locked checkpoint is refused at once', async (t) => {
   await client.query('SELECT FROM notifications.projection_checkpoints FOR UPDATE')
   t.equal(await load().catch(isLocked), true)
   await client.query('ROLLBACK')
-  t.same(await load(), { offset: 1n, lastMessage: null })
+  t.strictSame(await load(), { offset: 1n, lastMessage: null })
 })
 
 t.test('a shared transaction waits only shortly, but lets a sender wait as usual', async (t) => {
@@ -162,13 +162,13 @@ t.test('a shared transaction waits only shortly, but lets a sender wait as usual
   await createStore(pool).transaction(async (tx) => {
     t.equal((await tx.lockCheckpoints(places, [])).offsets.size, 2)
     const limits = await tx.handOver((query) => query('SHOW lock_timeout'))
-    t.same(limits, [{ lock_timeout: '5s' }])
+    t.strictSame(limits, [{ lock_timeout: '5s' }])
   })
   // As many at once as there are connections: one of them had the shared transaction.
   const timeouts = Array.from({ length: 8 }, () =>
     pool.transaction((tx) => tx.oneFirst(sql.unsafe`SHOW lock_timeout`)),
   )
-  t.same(new Set(await Promise.all(timeouts)), new Set(['5s']), 'its limits end with it')
+  t.strictSame(new Set(await Promise.all(timeouts)), new Set(['5s']), 'its limits end with it')
   /** The number of the partitions once the row is not waited for any longer. */
   const givesUp = async (partitions: typeof places) => {
     const waiting = createStore(pool).transaction(async (tx) => {
