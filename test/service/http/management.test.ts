@@ -49,7 +49,7 @@ t.test('it documents exactly the routes of the specification', async (t) => {
   const operations = Object.entries(open.paths).flatMap(([path, methods]) =>
     Object.keys(methods as object).map((method) => `${method} ${path}`),
   )
-  t.same(operations.sort(), [
+  t.strictSame(operations.sort(), [
     'get /healthz',
     'get /log/list',
     'get /log/{locator}',
@@ -66,7 +66,7 @@ t.test('it documents exactly the routes of the specification', async (t) => {
 })
 
 t.test('its schemas have names, for generated clients', async (t) => {
-  t.same(Object.keys(open.components.schemas).sort(), [
+  t.strictSame(Object.keys(open.components.schemas).sort(), [
     'Decision',
     'ExplainedLogEntry',
     'LogEntry',
@@ -126,7 +126,7 @@ t.test('every schema is valid JSON Schema 2020-12, and every example conforms to
 
 t.test('errors are documented as problems, and tokens on the routes that require them', async (t) => {
   const { get } = closed.paths['/log/list']
-  t.same(get.security, [{ token: [] }])
+  t.strictSame(get.security, [{ token: [] }])
   for (const status of ['400', '401', '403', '503']) {
     t.match(get.responses[status].content, {
       'application/problem+json': {
@@ -135,7 +135,7 @@ t.test('errors are documented as problems, and tokens on the routes that require
       },
     })
   }
-  t.same(closed.paths['/healthz'].get.security, [])
+  t.strictSame(closed.paths['/healthz'].get.security, [])
   t.notHas(closed.paths['/healthz'].get.responses, '401')
   t.notHas(open.paths['/log/list'].get.responses, '401')
 })
@@ -160,7 +160,7 @@ t.test('requests for /metrics at one time share one reading, and later ones read
   const together = [read(), read(), read()]
   await until(() => count > 0, { what: 'the first reading' })
   release()
-  t.same(await Promise.all(together), ['readings 1\n', 'readings 1\n', 'readings 1\n'])
+  t.strictSame(await Promise.all(together), ['readings 1\n', 'readings 1\n', 'readings 1\n'])
   t.equal(await read(), 'readings 2\n')
 })
 

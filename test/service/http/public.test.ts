@@ -116,7 +116,7 @@ t.test('an unexpected error is a 500 whose cause is logged and not sent to the c
   const { all, logged } = dependencies({ logEntries: { list: bug, get: bug } })
   const response = await documentedApp(all).inject('/log/list?partyLocator=PTY-secret')
   t.equal(response.statusCode, 500)
-  t.same(response.json(), {
+  t.strictSame(response.json(), {
     type: 'urn:problem-type:notifications-service:internal',
     title: PROBLEMS.internal.title,
     status: 500,

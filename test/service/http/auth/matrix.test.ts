@@ -144,7 +144,7 @@ for (const name of ['public', 'management'] as const) {
 
   t.test(`${name}: the table has every route`, async (t) => {
     await app.ready()
-    t.same([...routes].filter((route) => !route.startsWith('HEAD ')).sort(), Object.keys(table).sort())
+    t.strictSame([...routes].filter((route) => !route.startsWith('HEAD ')).sort(), Object.keys(table).sort())
   })
 
   t.test(

@@ -186,7 +186,7 @@ function refusal(logged: string[]) {
   const [line, ...others] = lines.filter(
     ({ msg }) => msg !== 'request answered' && msg !== 'the key set is loaded',
   )
-  t.same(others, [])
+  t.strictSame(others, [])
   return line
 }
 const REFUSED = {
@@ -209,7 +209,7 @@ for (const [what, made, reason] of BAD_TOKENS) {
       /^Bearer realm="notifications-service", error="invalid_token", error_description="The token [a-z ]+\."$/,
     )
     const { detail, ...rest } = response.json()
-    t.same(rest, {
+    t.strictSame(rest, {
       type: 'urn:problem-type:notifications-service:unauthorized',
       title: 'A valid token is required',
       status: 401,
@@ -333,7 +333,7 @@ t.test('a change by the party is recorded apart from one by an administrator', a
     const headers = { authorization: `Bearer ${await idp.forge(claims)}` }
     await app.inject({ method: 'PUT', url: '/preferences/PTY-1', payload: {}, headers })
   }
-  t.same(made, [
+  t.strictSame(made, [
     ['PTY-1', 'member', true],
     ['PTY-1', 'agent', false],
   ])

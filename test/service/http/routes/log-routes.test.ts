@@ -13,10 +13,10 @@ for (const path of ['/log', '/notifications']) {
   t.test(`${path}/list shows entries and the cursor of the next page`, async (t) => {
     const first = await app.inject(`${path}/list`)
     t.equal(first.statusCode, 200)
-    t.same(first.json().items, [LISTED])
+    t.strictSame(first.json().items, [LISTED])
     const second = await app.inject(`${path}/list?limit=7&cursor=${first.json().nextCursor}`)
     t.equal(second.json().nextCursor, null)
-    t.same(asked, [
+    t.strictSame(asked, [
       { filter: {}, page: { limit: 50, after: null } },
       { filter: {}, page: { limit: 7, after: PLACE } },
     ])
@@ -25,7 +25,7 @@ for (const path of ['/log', '/notifications']) {
   t.test(`${path}/{locator} shows one entry with the decisions behind it`, async (t) => {
     const response = await app.inject(`${path}/${ENTRY.locator}`)
     t.equal(response.statusCode, 200)
-    t.same(response.json(), ENTRY)
+    t.strictSame(response.json(), ENTRY)
   })
 }
 
@@ -41,7 +41,7 @@ t.test('a text that is not a locator is not looked up', async (t) => {
   ]) {
     t.equal((await app.inject(`/log/${text}`)).statusCode, 404, text)
   }
-  t.same(askedFor, [])
+  t.strictSame(askedFor, [])
 })
 
 t.test('filters reach the query unchanged', async (t) => {
@@ -52,7 +52,7 @@ t.test('filters reach the query unchanged', async (t) => {
   }
   const response = await app.inject({ url: '/log/list', query: { ...filter, limit: '200' } })
   t.equal(response.statusCode, 200)
-  t.same(asked, [{ filter, page: { limit: 200, after: null } }])
+  t.strictSame(asked, [{ filter, page: { limit: 200, after: null } }])
 })
 
 t.test('a time, a date or a duration means the same as on the command line', async (t) => {
@@ -65,7 +65,7 @@ t.test('a time, a date or a duration means the same as on the command line', asy
     ],
   ] as const) {
     t.equal((await app.inject({ url: '/log/list', query: { from, to } })).statusCode, 200)
-    t.same(asked.pop()?.filter, filter)
+    t.strictSame(asked.pop()?.filter, filter)
   }
 })
 
@@ -137,7 +137,7 @@ t.test('an invalid query is refused with each wrong parameter named', async (t) 
     const expected = parameters.map((parameter) => ({ parameter, detail: /^(must|is) / }))
     t.match(response.json().errors, expected, query)
     t.equal(response.json().errors.length, parameters.length, query)
-    t.same(asked, [])
+    t.strictSame(asked, [])
   }
 })
 

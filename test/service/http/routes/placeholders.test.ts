@@ -128,7 +128,7 @@ t.test('PUT /preferences returns JSON unchanged', async (t) => {
     const response = await app.inject({ method: 'PUT', url: '/preferences', headers, payload })
     t.equal(response.statusCode, 200, what)
     t.equal(response.headers['content-type'], 'application/json; charset=utf-8')
-    t.same(response.rawPayload, Buffer.from(payload))
+    t.strictSame(response.rawPayload, Buffer.from(payload))
   }
 })
 

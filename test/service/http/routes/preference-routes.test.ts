@@ -26,10 +26,10 @@ t.test('a party without preferences is not found', async (t) => {
 t.test('preferences set by PUT are returned, stored, shown and listed', async (t) => {
   const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
   t.equal(put.statusCode, 200)
-  t.same(put.json(), FULL)
-  t.same(stored.get('PTY-1'), { ...FULL, changedBy: null })
-  t.same((await app.inject(urlOf('PTY-1'))).json(), FULL)
-  t.same((await app.inject('/preferences/list')).json(), {
+  t.strictSame(put.json(), FULL)
+  t.strictSame(stored.get('PTY-1'), { ...FULL, changedBy: null })
+  t.strictSame((await app.inject(urlOf('PTY-1'))).json(), FULL)
+  t.strictSame((await app.inject('/preferences/list')).json(), {
     items: [{ partyLocator: 'PTY-1', ...FULL }],
     nextCursor: null,
   })
@@ -44,7 +44,7 @@ const LONGEST = {
 t.test('values at the limits are stored', async (t) => {
   const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: LONGEST })
   t.equal(put.statusCode, 200)
-  t.same(put.json(), LONGEST)
+  t.strictSame(put.json(), LONGEST)
 })
 
 t.test('a PUT beyond what may be changed in a day is refused, and says so', async (t) => {
@@ -157,8 +157,8 @@ t.test('a party locator with any characters is stored and shown unchanged', asyn
       stored.clear()
       const put = await app.inject({ method: 'PUT', url: urlOf(partyLocator), payload: FULL })
       t.equal(put.statusCode, 200)
-      t.same([...stored.keys()], [partyLocator])
-      t.same((await app.inject(urlOf(partyLocator))).json(), FULL)
+      t.strictSame([...stored.keys()], [partyLocator])
+      t.strictSame((await app.inject(urlOf(partyLocator))).json(), FULL)
     }),
     { numRuns: 200, examples: PARTIES.map((party) => [party]) },
   )
@@ -200,7 +200,7 @@ t.test('the list has a cursor from each page to the next', async (t) => {
     seen.push(...items.map(({ partyLocator }: { partyLocator: string }) => partyLocator))
     cursor = nextCursor
   } while (cursor !== null)
-  t.same(seen, parties.toSorted())
+  t.strictSame(seen, parties.toSorted())
 })
 
 t.test('an invalid query of the list is refused with each wrong parameter named', async (t) => {

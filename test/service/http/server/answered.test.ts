@@ -33,7 +33,7 @@ for (const [what, end] of [
     logged.length = 0
     goOn.resolve()
     await settled()
-    t.same(
+    t.strictSame(
       logged.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'debug'),
       [],
     )

@@ -129,7 +129,7 @@ t.test('a burst of one party is answered in turn, and holds up no other party', 
   for (let i = 0; i < 20; i++) t.equal(await put(`party-${i}`, '1'), 200)
   t.equal(begun.filter((one) => one.startsWith('eager')).length, 1, 'one at a time')
   go()
-  t.same(await Promise.all([first, ...burst]), Array(60).fill(200))
+  t.strictSame(await Promise.all([first, ...burst]), Array(60).fill(200))
   t.equal(begun.length, 80)
   t.equal(stored.size, 21)
   t.equal(await put('eager', '60'), 200)
@@ -184,7 +184,7 @@ t.test('clients that leave while they wait take no places from those who stay', 
   await until(() => arrivedCount === 60, { what: 'all that stay to arrive' })
   t.equal(await put('party-3', '1'), 200)
   go()
-  t.same(await Promise.all([first, ...staying]), Array(61).fill(200))
+  t.strictSame(await Promise.all([first, ...staying]), Array(61).fill(200))
 })
 
 t.test('of pipelined requests whose connection is gone, none is begun, and none overtakes', async (t) => {
@@ -201,7 +201,7 @@ t.test('of pipelined requests whose connection is gone, none is begun, and none 
   t.equal(await put('party-1', '1'), 200)
   go()
   t.equal(await last, 200)
-  t.same(begun, ['eager pipelined 0', 'party-1 1', 'eager last'])
+  t.strictSame(begun, ['eager pipelined 0', 'party-1 1', 'eager last'])
   t.equal(stored.get('eager')?.phone, 'last')
 })
 
@@ -364,5 +364,5 @@ t.test('a client that leaves while its token is checked frees its place, and not
   await until(() => seen.closed === 1, { what: 'the client to be gone' })
   checked.resolve()
   t.equal((await fetch(new URL('/preferences/party-2', url))).status, 404)
-  t.same(read, ['party-2'])
+  t.strictSame(read, ['party-2'])
 })

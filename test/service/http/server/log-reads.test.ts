@@ -50,10 +50,10 @@ t.test('without tokens a read is logged with no subject', async (t) => {
 })
 
 t.test('a request that reads no data is not logged as a read', async (t) => {
-  t.same(await readsAfter(['/healthz', '/readyz', '/nowhere', '/log/list?limit=0', '/send']), [])
+  t.strictSame(await readsAfter(['/healthz', '/readyz', '/nowhere', '/log/list?limit=0', '/send']), [])
   const list = () => Promise.reject(OUTAGE)
   const { logEntries } = dependencies().all
-  t.same(await readsAfter(['/log/list'], { logEntries: { ...logEntries, list } }), [])
+  t.strictSame(await readsAfter(['/log/list'], { logEntries: { ...logEntries, list } }), [])
 })
 
 t.test('a client that leaves while its list is read is no failure', async (t) => {
@@ -71,7 +71,7 @@ t.test('a client that leaves while its list is read is no failure', async (t) =>
   await until(async () => lines().some(({ msg }) => msg === 'the client left'), {
     what: 'the end of the list',
   })
-  t.same(
+  t.strictSame(
     lines().filter(({ level }) => level === 'error'),
     [],
   )

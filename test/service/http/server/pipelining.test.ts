@@ -95,7 +95,7 @@ for (const [name, build] of Object.entries(LISTENERS)) {
       const socket = connect(Number(port), '127.0.0.1')
       socket.write(pipelined(probe, UNANSWERED_COUNT_MAX - 1) + pipelined('/nowhere', count))
       const statuses = statusesIn(await text(socket))
-      t.same(statuses, [...Array(UNANSWERED_COUNT_MAX - 1).fill(200), 404], `${count}`)
+      t.strictSame(statuses, [...Array(UNANSWERED_COUNT_MAX - 1).fill(200), 404], `${count}`)
     }
   })
 
@@ -161,7 +161,7 @@ t.test('requests before one that is no HTTP are answered first, in their order',
       const socket = connect(Number(port), '127.0.0.1')
       for (const part of isSplit ? sent.split(/(?=garbage)/) : [sent]) socket.write(part)
       const received = await text(socket)
-      t.same(statusesIn(received), answers, `${what}, ${isSplit}`)
+      t.strictSame(statusesIn(received), answers, `${what}, ${isSplit}`)
       t.equal(stored.size, answers.includes(200) ? 1 : 0, what)
     }
 })
