@@ -14,17 +14,17 @@ t.test(
     }
     const notices = createNotices([never, () => answer()], log)
     await notices.update()
-    t.same([notices.list(), lines], [[], []])
+    t.strictSame([notices.list(), lines], [[], []])
     answer = async () => notice('40 s off')
     await notices.update()
     answer = async () => notice('41 s off')
     await notices.update()
-    t.same([notices.list(), lines], [[notice('41 s off')], ['40 s off']])
+    t.strictSame([notices.list(), lines], [[notice('41 s off')], ['40 s off']])
     answer = never
     await notices.update()
-    t.same(notices.list(), [notice('41 s off')])
+    t.strictSame(notices.list(), [notice('41 s off')])
     answer = async () => null
     await notices.update()
-    t.same([notices.list(), lines], [[], ['40 s off', 'resolved: the clock']])
+    t.strictSame([notices.list(), lines], [[], ['40 s off', 'resolved: the clock']])
   },
 )

@@ -51,22 +51,22 @@ t.test(
     const { ask, hosts, answer, pass, took } = world()
     for (let i = 0; i < 32; i++) ask('silent')
     ask('other')
-    t.same(hosts(), ['silent', 'other'])
+    t.strictSame(hosts(), ['silent', 'other'])
     await pass(2_499)
-    t.same(took(), [])
+    t.strictSame(took(), [])
     await pass(1)
-    t.same(took(), [
+    t.strictSame(took(), [
       ...Array(32).fill('silent: no name server answers for silent'),
       'other: no name server answers for other',
     ])
     ask('silent')
     await settled()
-    t.same(took(), ['silent: no name server answers for silent'], 'who comes later is told at once')
-    t.same(hosts(), ['silent', 'other'], 'while the same look-up runs')
+    t.strictSame(took(), ['silent: no name server answers for silent'], 'who comes later is told at once')
+    t.strictSame(hosts(), ['silent', 'other'], 'while the same look-up runs')
     await answer(null, [A])
     ask('silent')
     await settled()
-    t.same(took(), [found(A)], 'its answer counts, however late')
+    t.strictSame(took(), [found(A)], 'its answer counts, however late')
   },
 )
 
@@ -78,12 +78,12 @@ t.test('an answer is used for a second', async (t) => {
   await pass(999)
   ask()
   await settled()
-  t.same(took(), Array(3).fill(found(A, B)))
+  t.strictSame(took(), Array(3).fill(found(A, B)))
   await pass(1)
   ask()
-  t.same(hosts(), ['a'])
+  t.strictSame(hosts(), ['a'])
   await answer(null, [B])
-  t.same(took(), [found(B)], 'then the new one')
+  t.strictSame(took(), [found(B)], 'then the new one')
 })
 
 t.test('the last answer stands for one that does not come, for a day', async (t) => {
@@ -95,20 +95,20 @@ t.test('the last answer stands for one that does not come, for a day', async (t)
   ask()
   ask()
   await pass(499)
-  t.same(took(), [])
+  t.strictSame(took(), [])
   await pass(1)
   ask()
   await settled()
-  t.same(took(), Array(3).fill(found(A)))
-  t.same(hosts(), ['a'])
+  t.strictSame(took(), Array(3).fill(found(A)))
+  t.strictSame(hosts(), ['a'])
   await answer(TRY_AGAIN, [])
   ask()
   await answer(TRY_AGAIN, [])
-  t.same(took(), [found(A)], 'nor for one that fails for now')
+  t.strictSame(took(), [found(A)], 'nor for one that fails for now')
   await pass(24 * 60 * 60_000)
   ask()
   await answer(TRY_AGAIN, [])
-  t.same(took(), ['a: getaddrinfo EAI_AGAIN'])
+  t.strictSame(took(), ['a: getaddrinfo EAI_AGAIN'])
 })
 
 t.test('a name that does not exist any more is not resolved by its last answer', async (t) => {
@@ -120,7 +120,7 @@ t.test('a name that does not exist any more is not resolved by its last answer',
     ask()
     await answer(error, [])
   }
-  t.same(took(), [found(A), 'a: getaddrinfo ENOTFOUND', 'a: getaddrinfo EAI_AGAIN'])
+  t.strictSame(took(), [found(A), 'a: getaddrinfo ENOTFOUND', 'a: getaddrinfo EAI_AGAIN'])
 })
 
 t.test('it is called in all the ways of dns.lookup', async (t) => {
@@ -133,7 +133,7 @@ t.test('it is called in all the ways of dns.lookup', async (t) => {
   await answer(null, [{ address: '::1', family: 6 }])
   lookup('b', {}, note)
   await answer(NO_SUCH_NAME, [])
-  t.same(results, [
+  t.strictSame(results, [
     [null, A.address, 4],
     [null, '::1', 6],
     [NO_SUCH_NAME, []],

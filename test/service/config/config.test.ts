@@ -60,7 +60,7 @@ t.test('with only the required variables, all defaults are those of the specific
     batchMax: 1_000,
     shutdownGraceMs: 20_000,
   })
-  t.same(config.warnings, [])
+  t.strictSame(config.warnings, [])
 })
 
 t.test('migrate requires only the database', async (t) => {
@@ -69,7 +69,10 @@ t.test('migrate requires only the database', async (t) => {
 })
 
 t.test('an empty or missing variable counts as unset', async (t) => {
-  t.same(loadConfig({ ...REQUIRED, PORT: '', IDP_JWKS_URI: '', MQ_TOPICS: undefined }), loadConfig(REQUIRED))
+  t.strictSame(
+    loadConfig({ ...REQUIRED, PORT: '', IDP_JWKS_URI: '', MQ_TOPICS: undefined }),
+    loadConfig(REQUIRED),
+  )
 })
 
 t.test('the account that a merge names is not recorded', async (t) => {
@@ -200,7 +203,7 @@ for (const line of REFUSED_IN_USE.trim().split('\n')) {
 
 t.test('a variable without effect never ends the service', async (t) => {
   const { smtp, warnings } = loadConfig({ ...REQUIRED, ...SERVICE_LINKS })
-  t.same(smtp, { host: 'localhost', port: 25 })
+  t.strictSame(smtp, { host: 'localhost', port: 25 })
   t.match(warnings, [/^SMTP_HOST is not valid, and has no effect/, /^SMTP_PORT is not valid/])
 })
 
@@ -574,7 +577,8 @@ t.test('every variable has a description, and valid examples and defaults', asyn
       const file = name.endsWith('_HEADER') ? { [`${name}_FILE`]: import.meta.filename } : {}
       t.equal(faultsOf({ ...REQUIRED, ...NEEDED, ...file, [name]: example }), '', name)
     }
-    if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
+    if (value !== undefined)
+      t.strictSame(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
   }
 })
 

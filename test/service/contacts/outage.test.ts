@@ -43,8 +43,8 @@ t.jobs = 8
 t.test('without look-ups, one request shows whether policy administration answers', async (t) => {
   const server = await serve(t, (_, response) => response.writeHead(404).end())
   const { client } = clientOf(t, server.url)
-  t.same(await Promise.all([client.fault(), client.fault()]), [null, null], '404 is an answer')
-  t.same([...new Set(server.targets)], ['/internal/parties/notifications-service-check'])
+  t.strictSame(await Promise.all([client.fault(), client.fault()]), [null, null], '404 is an answer')
+  t.strictSame([...new Set(server.targets)], ['/internal/parties/notifications-service-check'])
   t.equal(server.targets.length, 1, 'shared')
   const nobody = clientOf(t, 'http://127.0.0.1:1').client
   t.match(await nobody.fault(), /^policy administration did not answer \(ECONNREFUSED\)$/)

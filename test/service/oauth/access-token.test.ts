@@ -46,17 +46,17 @@ function tokensOf(client: Partial<TokenClient> = {}) {
 t.test('a token is requested with the client credentials grant', async (t) => {
   t.equal(await tokensOf().value(), 'token-1')
   const credentials = Buffer.from('a+client:p%3Ass%25').toString('base64')
-  t.same(endpoint.requests, [
+  t.strictSame(endpoint.requests, [
     { authorization: `Basic ${credentials}`, form: { grant_type: 'client_credentials', scope: 'read all' } },
   ])
   await tokensOf({ scope: null }).value()
-  t.same(endpoint.requests[1]?.form, { grant_type: 'client_credentials' })
+  t.strictSame(endpoint.requests[1]?.form, { grant_type: 'client_credentials' })
 })
 
 t.test('a token is shared until 30 s before its end', async (t) => {
   endpoint.validS = 100
   const { clock, value } = tokensOf()
-  t.same(await Promise.all([value(), value(), value()]), ['token-1', 'token-1', 'token-1'])
+  t.strictSame(await Promise.all([value(), value(), value()]), ['token-1', 'token-1', 'token-1'])
   clock.nowMs = 69_999
   t.equal(await value(), 'token-1')
   clock.nowMs = 70_000

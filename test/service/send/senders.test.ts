@@ -211,11 +211,11 @@ t.test('no part is larger than the maximum of the sender', async (t) => {
   const { sender, batches } = senderOf('email:', 2)
   const send = sendVia(someSenders({ EMAIL: sender }))
   const results = await send(['a', 'b', 'c', 'd', 'e'].map((key) => outgoing('EMAIL', key)))
-  t.same(
+  t.strictSame(
     batches.map((part) => part.map(({ idempotencyKey }) => idempotencyKey).join('')),
     ['ab', 'cd', 'e'],
   )
-  t.same(
+  t.strictSame(
     results.map((delivery) => delivery?.receipt),
     ['email:a', 'email:b', 'email:c', 'email:d', 'email:e'],
   )
@@ -253,7 +253,7 @@ t.test('messages not passed to the sender before the deadline are deferred', asy
   const send = sendByChannel(someSenders({ EMAIL: hanging, SMS: sms.sender }), 10)
   const all = [...['a', 'b', 'c', 'd'].map((key) => outgoing('EMAIL', key)), outgoing('SMS', 'e')]
   const deliveries = await send(all, NO_QUERY)
-  t.same(handedOver, ['a', 'b'])
+  t.strictSame(handedOver, ['a', 'b'])
   const late = {
     receipt: null,
     error: 'EMAIL deferred: the deadline passed before the sender got it',

@@ -21,13 +21,13 @@ t.test('characters that some readers treat as the end of a line are escaped', as
   const filters = ['a\u0085b', 'c\u2028d', 'e\u2029f', 'g\nh']
   log.info({ filters }, 'read')
   t.notMatch(lines[0]?.trimEnd(), /[\n\u0085\u2028\u2029]/)
-  t.same(last().filters, filters)
+  t.strictSame(last().filters, filters)
 })
 
 t.test('lines below the level are not written', async (t) => {
   const { log, lines } = recorded('info')
   log.debug('quiet')
-  t.same(lines, [])
+  t.strictSame(lines, [])
 })
 
 const SECRETIVE: readonly (readonly [string, string])[] = [
@@ -70,7 +70,7 @@ t.test('an error is printed with type, code, stack and causes only', async (t) =
     stack: /outer/,
     cause: { type: 'TypeError', code: '23505' },
   })
-  t.same(Object.keys(err.cause as object).sort(), ['code', 'message', 'stack', 'type'])
+  t.strictSame(Object.keys(err.cause as object).sort(), ['code', 'message', 'stack', 'type'])
 })
 
 t.test('an endless chain of causes is cut', async (t) => {
@@ -105,13 +105,13 @@ t.test('the same warning is written at most once a second, with the number of th
   log.error(refused)
   t.match(took(), [{ err: { type: 'Error' } }, { level: 'warn' }, { msg: 'refused' }])
   mock.timers.tick(999)
-  t.same(took(), [])
+  t.strictSame(took(), [])
   mock.timers.tick(1)
   const [last, ...others] = took()
   t.match(last, { level: 'error', reqId: 1, msg: 'blocked', repeatedCount: 1_500 })
-  t.same(others, [])
+  t.strictSame(others, [])
   log.error({ partition: 7, err: refused }, 'blocked')
-  t.same(took(), [], 'a second after the last one')
+  t.strictSame(took(), [], 'a second after the last one')
   mock.timers.tick(1_000)
   const [alone] = took()
   t.match(alone, { partition: 7 })

@@ -198,7 +198,7 @@ t.test('contacts are counted by the result of their look-up', async (t) => {
   ])
   t.equal(await metrics.stage('contacts', ['a', 'b', 'c', 'd'], async () => contacts), contacts)
   const { value } = await read()
-  t.same(
+  t.strictSame(
     ['found', 'not found', 'unresolved'].map((state) =>
       value('notifications_contact_lookups_total', { state }),
     ),
@@ -326,10 +326,10 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
     await pass(change, contact)
     const isTold = (msg: unknown) => /^the data looks/.test(String(msg))
     const told = () => lines().flatMap(({ level, fault, msg }) => (isTold(msg) ? `${level} ${fault}` : []))
-    t.same(told(), fault === null ? [] : [`warn ${fault}`], 'once')
+    t.strictSame(told(), fault === null ? [] : [`warn ${fault}`], 'once')
     const topic = /^(?:no|one)-(email|phone)/.exec(fault ?? '')?.[1] ?? 'claims'
     const inForce = () => metrics.dataFaults().map(({ subject }) => subject)
-    t.same(inForce(), fault === null ? [] : [`${fault} of ${topic}`], 'for the console')
+    t.strictSame(inForce(), fault === null ? [] : [`${fault} of ${topic}`], 'for the console')
     const gauge = async () => (await read()).value('notifications_data_fault', { fault: `${fault}`, topic })
     t.equal(await gauge(), isAlert ? 1 : undefined)
     const right = { eventType: 'claim.rejected', locator: 'CLM-2', reason: 'late' }
@@ -338,8 +338,8 @@ for (const [title, count, change, contact, fault, isAlert] of DATA) {
         committed([ofParty('other', 'found', { eventType: 'claim.rejected', variables: right })]),
       )
     for (let i = 0; i < 10; i++) await pass({}, aFound())
-    t.same(told().slice(1), fault === null ? [] : [`info ${fault}`])
-    t.same(inForce(), [])
+    t.strictSame(told().slice(1), fault === null ? [] : [`info ${fault}`])
+    t.strictSame(inForce(), [])
     if (isAlert) t.equal(await gauge(), 0)
   })
 }
@@ -362,7 +362,7 @@ t.test('many events of one customer at once may be wrong, and are no fault', asy
   )
   await pass(ofOne, 2)
   t.equal(lines().filter(({ fault }) => fault).length, 1)
-  t.same(metrics.dataFaults(), [])
+  t.strictSame(metrics.dataFaults(), [])
 })
 
 t.test('of a large batch, the fields and addresses of fifty events are judged', async (t) => {
@@ -427,7 +427,7 @@ t.test('each minute logs what was rejected, FAILED and SKIPPED, by reason, and e
   const { metrics } = theMetrics()
   const { log, lines } = aJournal()
   await metrics.logMinute(log)
-  t.same(lines(), [])
+  t.strictSame(lines(), [])
   const rejection = { code: 'not-json' as const, error: 'x' }
   const rejected = Array.from({ length: 3 }, () => ({ message: aMessage(), rejection }))
   const attempts = (['SENT', 'FAILED', 'SKIPPED', 'SKIPPED'] as const).map((status) =>
@@ -504,7 +504,7 @@ t.test('event ids that many messages share are a fault until most have their own
   t.equal(await fault(), 1, 'few say nothing else')
   await minute(60, 3)
   t.equal(await fault(), 0)
-  t.same(
+  t.strictSame(
     metrics.dataFaults().filter(({ subject }) => subject === 'repeated-id'),
     [],
   )
@@ -596,7 +596,7 @@ t.test('every alert links to its section of the page', async (t) => {
   const sections = [...(await file('README.md')).matchAll(/^### (Notifications\w+)$/gm)].map(
     ([, name]) => name,
   )
-  t.same(
+  t.strictSame(
     sections,
     rules.map(({ alert }) => alert),
   )

@@ -68,7 +68,7 @@ t.test('a batch is one span with its steps as child spans', async (t) => {
     return tracing.stage('commit', aBatch(['']), async () => COMMITTED)
   })
   await stopped(tracing, collector, 3)
-  t.same([...collector.paths], ['POST /v1/traces application/json'])
+  t.strictSame([...collector.paths], ['POST /v1/traces application/json'])
   const [root] = collector.spans.filter(({ parentSpanId }) => !parentSpanId)
   t.match(root, {
     name: 'process claims',
@@ -118,7 +118,7 @@ t.test('each trace context of a producer is linked once; invalid ones are ignore
   await stopped(tracing, collector, 1)
   const [{ links = [], droppedLinksCount } = {}] = collector.spans
   t.notOk(droppedLinksCount)
-  t.same(
+  t.strictSame(
     links.map(({ traceId, spanId }) => `${traceId} ${spanId}`),
     good.map((_, i) => `${TRACE(i)} ${SPAN(i)}`),
   )

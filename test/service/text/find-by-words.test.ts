@@ -6,10 +6,10 @@ t.test(
   async (t) => {
     const names = ['claim.paid', 'claim.rejected', 'no email on file', '…', 'old']
     const found = (text: string) => findByWords(text, names)
-    t.same(found('Claim'), ['claim.paid', 'claim.rejected'])
-    t.same(found('email file'), ['no email on file'])
-    t.same(found('claim_payd'), ['claim.paid'])
-    t.same(found('…'), ['…'])
-    for (const text of ['ok', '%', ' ', 'claim.voided']) t.same(found(text), [], text)
+    t.strictSame(found('Claim'), ['claim.paid', 'claim.rejected'])
+    t.strictSame(found('email file'), ['no email on file'])
+    t.strictSame(found('claim_payd'), ['claim.paid'])
+    t.strictSame(found('…'), ['…'])
+    for (const text of ['ok', '%', ' ', 'claim.voided']) t.strictSame(found(text), [], text)
   },
 )

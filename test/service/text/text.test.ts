@@ -5,14 +5,14 @@ import { databaseUrls } from '../../../src/service/text/database-urls.ts'
 
 t.test('a parser reads back any cells that were written', async (t) => {
   const cells = ['plain', 'a, b', 'say "no"', 'two\nlines', '', ' spaces ', 'Zürich \u{1f600}', "it's"]
-  t.same(parse(csvLine(cells)), [cells])
+  t.strictSame(parse(csvLine(cells)), [cells])
   t.equal(csvLine(['a', null, 3]), 'a,,3\r\n')
 })
 
 t.test('no cell is a formula for a spreadsheet program', async (t) => {
   for (const begin of ['=', '+', '-', '@', '\t', '\r', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20']) {
     const cell = `${begin}cmd|' /C calc'!A0`
-    t.same(parse(csvLine([cell])), [[`'${cell}`]], JSON.stringify(begin))
+    t.strictSame(parse(csvLine([cell])), [[`'${cell}`]], JSON.stringify(begin))
   }
 })
 
@@ -45,16 +45,16 @@ t.test('no part of a cell is a formula, however a program separates cells', asyn
   for (const separator of [';', '; ', ';"', '\t', '\r\n', '\n ', ';;'])
     for (const begin of ['=', '+', '-', '@', '\uff1d']) {
       const line = csvLine(['x', `a${separator}${begin}1+1;`, 'y'])
-      t.same(parse(line), [['x', `a${separator}'${begin}1+1;`, 'y']], JSON.stringify(separator + begin))
+      t.strictSame(parse(line), [['x', `a${separator}'${begin}1+1;`, 'y']], JSON.stringify(separator + begin))
       for (const piece of line.split(/[;\t\r\n]/)) t.notMatch(piece, /^[\s"]*[=+\-@\uff1d]/)
     }
   for (const begin of ['\t=', '\n=', '\r+', '\t\t@'])
     for (const piece of csvLine([`${begin}1+1\t`]).split(/[;\t\r\n]/)) t.notMatch(piece, /^[\s"]*[=+\-@]/)
-  t.same(parse(csvLine(['a-b = c; d+e'])), [['a-b = c; d+e']], 'other text stays')
+  t.strictSame(parse(csvLine(['a-b = c; d+e'])), [['a-b = c; d+e']], 'other text stays')
 })
 
 t.test('a URL with several hosts becomes one URL for each, otherwise unchanged', async (t) => {
-  t.same(databaseUrls('postgres://u:p@a:1,b,[::1]:3/db?sslmode=require'), [
+  t.strictSame(databaseUrls('postgres://u:p@a:1,b,[::1]:3/db?sslmode=require'), [
     'postgres://u:p@a:1/db?sslmode=require',
     'postgres://u:p@b/db?sslmode=require',
     'postgres://u:p@[::1]:3/db?sslmode=require',
@@ -68,5 +68,5 @@ t.test('a URL with one host stays unchanged, even with commas elsewhere', async 
     'postgresql:///db',
     'no URL',
   ])
-    t.same(databaseUrls(url), [url])
+    t.strictSame(databaseUrls(url), [url])
 })

@@ -5,7 +5,7 @@ import { share } from '../../../src/service/time/share.ts'
 import { withTimeout } from '../../../src/service/time/with-timeout.ts'
 
 t.test('the pause doubles with each failure, up to a limit', async (t) => {
-  t.same([0, 1, 2, 3, 4, 5, 10_000].map(backOffMs), [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000])
+  t.strictSame([0, 1, 2, 3, 4, 5, 10_000].map(backOffMs), [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000])
 })
 
 t.test('a duration is read as milliseconds ago', async (t) => {
@@ -72,7 +72,7 @@ t.test('a slow value is read once for all waiting callers, and is reused for a w
   const second = ask('24h')
   t.equal(reads.length, 1)
   reads[0]?.resolve('counted')
-  t.same(await Promise.all([first, second]), ['counted', 'counted'])
+  t.strictSame(await Promise.all([first, second]), ['counted', 'counted'])
   clock.nowMs = 18_999
   t.equal(await ask('24h'), 'counted')
   t.equal(reads.length, 1)
