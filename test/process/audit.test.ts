@@ -62,7 +62,7 @@ t.before(async () => {
 
 t.test('each message is counted by what became of it', { skip }, async (t) => {
   const { code, findings, summary } = await auditJson()
-  t.same({ code, findings }, { code: 0, findings: [] })
+  t.strictSame({ code, findings }, { code: 0, findings: [] })
   t.match(summary, {
     sound: true,
     rows: 9,

@@ -165,7 +165,7 @@ t.test('the console of each replica shows what stops the others', async (t) => {
   )
   for (const { blocked, lookUps, partitionCount } of statuses) {
     t.match(blocked, [{ topic: claims, partition: 0, reason: 'too-large', isSkippable: true }])
-    t.same([blocked.length, partitionCount], [1, 3])
+    t.strictSame([blocked.length, partitionCount], [1, 3])
     t.equal(lookUps, 'policy administration is down for another replica')
   }
 })

@@ -52,7 +52,7 @@ t.test('the first start is decided, and moved back, by a command', { skip: SKIP_
   const topics = new Set(
     (await world.sql('SELECT topic FROM notifications.decision')).map(({ topic }) => topic),
   )
-  t.same([...topics].sort(), [claims, world.topics.enrollment].sort())
+  t.strictSame([...topics].sort(), [claims, world.topics.enrollment].sort())
   t.match(await set('--to', 'latest'), {
     code: 1,
     stderr: /1 member of the consumer group .*stop all replicas/,
@@ -91,7 +91,7 @@ t.test('a first start on topics with history warns once', { skip: SKIP_MOCK }, a
   await until(() => warned().length === 6, { what: 'all partitions to be warned of' })
   await world.caughtUp()
   await service.stop()
-  t.same(
+  t.strictSame(
     warned().map((one) => one.split(': ')[1]),
     Array(6).fill('2'),
   )

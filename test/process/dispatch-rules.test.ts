@@ -64,7 +64,11 @@ for (const [name, [, status, channel, reason]] of Object.entries(PARTIES)) {
     const { body, subject, sent_at, ...row } = onlyRowOf(log, eventOf(name))
     t.match(row, { status, channel, failure_reason: reason ?? null, attempt_count: isSent ? 1 : 0 })
     t.equal(sent_at !== null, isSent)
-    t.same([body, subject].map(Boolean), Array(2).fill(status !== 'SKIPPED'), 'a failed row keeps its text')
+    t.strictSame(
+      [body, subject].map(Boolean),
+      Array(2).fill(status !== 'SKIPPED'),
+      'a failed row keeps its text',
+    )
     // Senders are for email and SMS only.
     t.equal(onlyRowOf(decisions, eventOf(name)).receipt !== null, isSent && channel !== 'IN_APP')
   })

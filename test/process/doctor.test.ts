@@ -409,7 +409,7 @@ t.test('what is wrong with all of a few newest messages of a topic is a warning'
   const { billing, enrollment } = world.topics
   const facts = STATED_FACT_LIST.map(([, { place }]) => `, ${place} in 0`).join('')
   const text = `in 0, /payload/locator in 0, /payload/reason in 0${facts}`
-  t.same(detail.split('\n'), [
+  t.strictSame(detail.split('\n'), [
     `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0${facts}; 1 event type: claim.paid`,
     '  "partyLocator" (/partyLocator) was found in 0 of 2 messages',
     `${enrollment}, newest 2 messages: /eventId in 0, /eventType in 0, /partyLocator ${text}; the value is not valid JSON`,

@@ -286,10 +286,10 @@ t.test('requests keep their counts, and nothing that names the person', async (t
   for (const { kind, target, because } of hers) {
     t.equal(because, 'erased')
     t.notMatch(JSON.stringify(target), /party\.5|CLM-5/)
-    t.same(requestTarget.parse({ kind, target }), { kind, target }, 'it can be read as before')
+    t.strictSame(requestTarget.parse({ kind, target }), { kind, target }, 'it can be read as before')
   }
   const states = byFilter.flatMap(() => ['cancelled', 'done'])
-  t.same(
+  t.strictSame(
     hers.map(({ state }) => state),
     [
       ...states,
@@ -298,13 +298,13 @@ t.test('requests keep their counts, and nothing that names the person', async (t
     ],
   )
   t.equal(hers.filter(({ counts }) => counts.SENT === 1).length, byFilter.length + byName.length)
-  t.same(await requests(false), others)
-  t.same(await world.sql('SELECT because FROM notifications.checkpoint_change ORDER BY id'), [
+  t.strictSame(await requests(false), others)
+  t.strictSame(await world.sql('SELECT because FROM notifications.checkpoint_change ORDER BY id'), [
     { because: 'erased' },
     { because: 'CLM-5/2, again' },
   ])
-  t.same(await world.sql(`SELECT note FROM notifications.request WHERE note ~ 'party.5 called'`), [])
-  t.same(
+  t.strictSame(await world.sql(`SELECT note FROM notifications.request WHERE note ~ 'party.5 called'`), [])
+  t.strictSame(
     await world.sql(
       'SELECT DISTINCT retried_because FROM notifications.decision WHERE request_id IS NOT NULL',
     ),
@@ -314,9 +314,9 @@ t.test('requests keep their counts, and nothing that names the person', async (t
     stdout: new RegExp(`^Nothing left to erase.*\\nNot erased: 1 place .*: request:${unclear}\\.`),
   })
   const readUnclear = () => world.sql('SELECT because FROM notifications.request WHERE id = $1', [unclear])
-  t.same(await readUnclear(), [{ because: 'party.5/2 called' }])
+  t.strictSame(await readUnclear(), [{ because: 'party.5/2 called' }])
   t.match(await erase(...args, '--message', `request:${unclear}`, '--yes'), { stdout: /, 1 request, / })
-  t.same(await readUnclear(), [{ because: 'erased' }])
+  t.strictSame(await readUnclear(), [{ because: 'erased' }])
 })
 
 t.test(
@@ -379,7 +379,7 @@ t.test(
       AND is_generated = 'NEVER' ORDER BY 1, 2`)
     const names = columns.map(({ table, column }) => `${table}.${column}`)
     const kept = Object.values(STAYS).flat()
-    t.same(
+    t.strictSame(
       kept.filter((name) => !names.includes(name)),
       [],
       'all are columns',
@@ -411,7 +411,7 @@ t.test(
     })
     t.match(exported, { code: 0, stderr: /Not printed, since they may be another member's: 3 4\./ })
     const shown = blanked.map(({ table, column }) => `${table}.${column}`)
-    t.same(
+    t.strictSame(
       shown.filter((name) => !exported.stdout.includes(JSON.stringify(textIn(name)).slice(1, -1))),
       ['preference_change.changed_by'],
       'what is erased is exported',
@@ -434,14 +434,14 @@ t.test(
     })
     const left = () =>
       world.sql('SELECT id::int FROM notifications.rejected_message WHERE value IS NOT NULL ORDER BY id')
-    t.same(await left(), [{ id: 1 }, { id: 3 }, { id: 4 }])
+    t.strictSame(await left(), [{ id: 1 }, { id: 3 }, { id: 4 }])
     t.match(await erase('--party', party, '--message', '1', '3', '4', '99', '--yes'), {
       code: 0,
       stdout:
         / 2 rejected messages, reasons noted for 1 other rejected message of .*\nNot erased: 99, .* party-4/s,
     })
-    t.same((await named()).flat(), [])
-    t.same(
+    t.strictSame((await named()).flat(), [])
+    t.strictSame(
       await left(),
       [{ id: 4 }],
       'somebody has looked, and a message that only a reason of hers is about stays',

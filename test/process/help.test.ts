@@ -139,7 +139,7 @@ t.test('all output goes through a pipe, however long it is', async (t) => {
 t.test('a reader that closes its pipe ends a command without an error text', async (t) => {
   const line = `"${process.execPath}" "${MAIN}" rules outcomes --json | head -c 1`
   const { stdout, stderr } = spawnSync('sh', ['-c', line], { encoding: 'utf8' })
-  t.same({ stdout, stderr }, { stdout: '{', stderr: '' })
+  t.strictSame({ stdout, stderr }, { stdout: '{', stderr: '' })
 })
 
 /** Each line a command line that no command can be made of. */
@@ -182,7 +182,7 @@ checkpoints set --to latest
 t.test('wrong usage is refused, and only its reason is printed', async (t) => {
   for (const line of WRONG.trim().split('\n')) {
     const { code, stdout, stderr } = await command(line.split(' '), NOWHERE)
-    t.same({ code, stdout }, { code: 2, stdout: '' }, line)
+    t.strictSame({ code, stdout }, { code: 2, stdout: '' }, line)
     t.not(stderr, '')
   }
 })

@@ -26,7 +26,7 @@ t.test('log --not-told lists the parties that got no message, with the reason', 
 t.test('the environment decides which entries are given up', async (t) => {
   const none = { RETRY_MAX_ATTEMPTS: '0' }
   const lines = jsonLines((await notTold(['--json'], none)).stdout)
-  t.same(lines.map(({ eventId }) => eventId).sort(), ['=SUM(A1)', 'failed'])
+  t.strictSame(lines.map(({ eventId }) => eventId).sort(), ['=SUM(A1)', 'failed'])
   t.match(
     lines.find(({ eventId }) => eventId === 'failed'),
     { status: 'FAILED', givenUp: true, failureReason: /HTTP 500/ },
@@ -36,7 +36,7 @@ t.test('the environment decides which entries are given up', async (t) => {
 
 t.test('the CSV is complete, and contains no formulas for a spreadsheet', async (t) => {
   const { code, stdout, stderr } = await notTold(['--csv', '--since', '2020-01-01'])
-  t.same({ code, stderr }, { code: 0, stderr: '' })
+  t.strictSame({ code, stderr }, { code: 0, stderr: '' })
   const skipped = { status: 'SKIPPED', failureReason: 'party not found', givenUp: 'false' }
   const guarded = { eventId: "'=SUM(A1)", partyLocator: `'@party, "1"` }
   const shown = { reference: 'CLM-1', because: /^Policy administration does not know the member/ }
@@ -67,16 +67,16 @@ t.test('an unknown rule is refused with the nearest; an unknown event type cause
 t.test('without --not-told every entry is listed, and filters can be combined', async (t) => {
   const all = async (...args: string[]) =>
     jsonLines((await run(['log', '--json', ...args])).stdout).map(({ eventId }) => eventId)
-  t.same((await all()).sort(), ['=SUM(A1)', 'failed'])
-  t.same(await all('--status', 'FAILED'), ['failed'])
-  t.same(await all('--event-id', 'failed'), ['failed'])
-  t.same(await all('--channel', 'IN_APP'), [])
-  t.same(await all('--request', '7'), [])
-  t.same(await all('--party', '@party, "1"', '--until', '1h'), [])
-  t.same(await all('--member', '@party, "1"', '--from', '1h', '--to', '2100-01-01'), ['=SUM(A1)'])
+  t.strictSame((await all()).sort(), ['=SUM(A1)', 'failed'])
+  t.strictSame(await all('--status', 'FAILED'), ['failed'])
+  t.strictSame(await all('--event-id', 'failed'), ['failed'])
+  t.strictSame(await all('--channel', 'IN_APP'), [])
+  t.strictSame(await all('--request', '7'), [])
+  t.strictSame(await all('--party', '@party, "1"', '--until', '1h'), [])
+  t.strictSame(await all('--member', '@party, "1"', '--from', '1h', '--to', '2100-01-01'), ['=SUM(A1)'])
   const today = new Date().toISOString().slice(0, 10)
   t.equal((await all('--until', today)).length, 2, 'a day as an end means its end')
-  t.same(await all('--status', 'Failed', '--limit', '1'), ['failed'])
+  t.strictSame(await all('--status', 'Failed', '--limit', '1'), ['failed'])
   t.equal((await all('--limit', '1')).length, 1)
   t.match((await run(['log', '--limit', '1'])).stderr, /^1 entry since .*Z, the newest: there are more$/m)
   t.match((await run(['log', '--limit', '3'])).stderr, /^2 entries since [^,]*Z$/m)
@@ -85,7 +85,7 @@ t.test('without --not-told every entry is listed, and filters can be combined', 
 t.test('replay names differences with exit code 1, and corrects them on request', async (t) => {
   const [locator] = await record(pool, [{ eventId: 'a' }])
   await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'a'`)
-  t.same(await run(['replay', '--verify', '--json']), {
+  t.strictSame(await run(['replay', '--verify', '--json']), {
     code: 1,
     stdout:
       `{"kind":"missing","locator":"${locator}","eventId":"a"}\n` +
@@ -97,7 +97,7 @@ t.test('replay names differences with exit code 1, and corrects them on request'
     stdout: /: 1 difference, 1 row restored, 0 left\n$/,
   })
   const sound = { code: 0, stdout: '3 entries compared: no difference\n', stderr: '' }
-  t.same(await run(['replay', '--verify']), sound)
+  t.strictSame(await run(['replay', '--verify']), sound)
 })
 
 t.test('the list marks a message that was only recorded by a placeholder', async (t) => {

@@ -120,7 +120,7 @@ t.test('of 60 changes of one party at once none is refused, and none is lost', a
   const put = (phone: string) => putPreferences(service.url, 'party-eager', { phone })
   const other = () => putPreferences(service.url, 'party-calm', {})
   const [calm, ...burst] = await Promise.all([other(), ...numbers.map(put), other()])
-  t.same(
+  t.strictSame(
     burst.map(({ status }) => status),
     Array(61).fill(200),
   )
@@ -128,8 +128,8 @@ t.test('of 60 changes of one party at once none is refused, and none is lost', a
   const kept = await world.sql(`
     SELECT before ->> 'phone' AS was, after ->> 'phone' AS is FROM notifications.preference_change
     WHERE party_locator = 'party-eager' ORDER BY id`)
-  t.same(kept.map(({ is }) => is).sort(), numbers.toSorted())
-  t.same(
+  t.strictSame(kept.map(({ is }) => is).sort(), numbers.toSorted())
+  t.strictSame(
     kept.slice(1).map(({ was }) => was),
     kept.slice(0, -1).map(({ is }) => is),
   )

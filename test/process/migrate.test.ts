@@ -40,8 +40,8 @@ t.test('migrate creates the schema; a second run changes nothing', async (t) => 
     )
   }
   t.match(await migrate(url), { code: 0, stdout: /the schema is up to date/, stderr: '' })
-  t.same(await rows(TABLES), tables)
-  t.same(await rows(APPLIED), applied)
+  t.strictSame(await rows(TABLES), tables)
+  t.strictSame(await rows(APPLIED), applied)
 })
 
 t.test('a database that cannot store every text is refused, with the remedy', async (t) => {
@@ -49,7 +49,7 @@ t.test('a database that cannot store every text is refused, with the remedy', as
   const { url, rows } = await anEmptyDatabase(t, 'template0', latin1)
   const said = /the encoding of the database is LATIN1.* create a database with ENCODING 'UTF8'/s
   t.match(await migrate(url), { code: 1, stderr: said })
-  t.same(await rows(TABLES), [])
+  t.strictSame(await rows(TABLES), [])
   const env = { DATABASE_URL: url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: 'http://127.0.0.1:1' }
   t.match(await spawned(['doctor'], env), { code: 1, stdout: said })
 })
@@ -98,14 +98,14 @@ t.test('one of two simultaneous migrations waits for the other', async (t) => {
   await rows('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
   const both = Promise.all([migrate(url), migrate(url)])
   await until(async () => (await rows(TRIED)).length === 2, { what: 'both to have tried the lock' })
-  t.same(await rows(ADVISORY_LOCK_WAITS), [], 'none waits in it')
+  t.strictSame(await rows(ADVISORY_LOCK_WAITS), [], 'none waits in it')
   await rows('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK])
   const ended = await both
-  t.same(
+  t.strictSame(
     ended.map(({ code }) => code),
     [0, 0],
   )
-  t.same(ended.map(({ stdout }) => /the schema was migrated/.test(stdout)).sort(), [false, true])
+  t.strictSame(ended.map(({ stdout }) => /the schema was migrated/.test(stdout)).sort(), [false, true])
   const applied = await rows(APPLIED)
   t.equal(new Set(applied.map(({ name }) => name)).size, applied.length)
 })
@@ -116,7 +116,7 @@ t.test('migrate through a pooler leaves no lock behind', { skip: NO_PGBOUNCER },
     const pooler = await startPgBouncer(url, { pool_mode, server_reset_query: '' })
     t.teardown(() => pooler.close())
     t.match(await migrate(pooler.through(url)), { code: 0, stdout: /the schema was migrated/ }, pool_mode)
-    t.same(
+    t.strictSame(
       await rows(
         `SELECT FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory' AND datname = current_database()`,
       ),

@@ -69,9 +69,10 @@ for (const name of ['policy', 'idp', 'collector'])
       if (name !== 'idp') t.match(await putPreferences(service.url, 'party-x', {}), { status: 200 })
     }
     await world.caughtUp()
-    t.same(await world.sql('SELECT DISTINCT status, attempt_count FROM notifications.notification_log'), [
-      name === 'policy' ? { status: 'FAILED', attempt_count: 0 } : { status: 'SENT', attempt_count: 1 },
-    ])
+    t.strictSame(
+      await world.sql('SELECT DISTINCT status, attempt_count FROM notifications.notification_log'),
+      [name === 'policy' ? { status: 'FAILED', attempt_count: 0 } : { status: 'SENT', attempt_count: 1 }],
+    )
     if (name !== 'collector') await until(() => collector.spans.length > 0, { what: 'traces' })
     await service.stop()
   })

@@ -64,13 +64,13 @@ t.test('prune deletes old entries with their decisions, and records this', async
   })
   t.match(await prune('--older-than', '400d'), { code: 2, stderr: /use --yes$/m })
   t.match(await prune('--older-than', '9999-12-31'), { code: 2, stderr: /at least a day ago/ })
-  t.same(await eventIds('decision'), before)
+  t.strictSame(await eventIds('decision'), before)
 
   const { code, stdout } = await prune('--older-than', '400d', '--yes', '--by', 'alice', '--json')
   t.equal(code, 0)
   t.match(JSON.parse(stdout), { pruned: true, logEntries: 4, decisions: 6, rejectedMessages: 1 })
-  t.same(await eventIds(), ['young'])
-  t.same(await eventIds('decision'), ['young'])
+  t.strictSame(await eventIds(), ['young'])
+  t.strictSame(await eventIds('decision'), ['young'])
   t.match(await rowsOf('SELECT * FROM notifications.rejected_message'), [{ rejected_at: Date }])
   t.match(await rowsOf('SELECT * FROM notifications.pruning'), [
     { pruned_by: 'alice', log_entries: '4', decisions: '6', rejected_messages: '1', finished_at: Date },
@@ -87,7 +87,7 @@ t.test('a failed row that will still be retried is never pruned', async (t) => {
   const patient = { ...env, RETRY_MAX_AGE: '3650d' }
   const { stdout } = await command(['prune', '--older-than', '400d', '--yes', '--json'], patient)
   t.match(JSON.parse(stdout), { logEntries: 3 })
-  t.same(await eventIds(), ['old-failed', 'young'])
+  t.strictSame(await eventIds(), ['old-failed', 'young'])
   t.match(
     await command(['prune', '--older-than', '400d', '--yes'], { ...patient, RETRY_MAX_ATTEMPTS: '0' }),
     {
@@ -113,7 +113,7 @@ t.test('requests that ended long ago are pruned even if nothing else is', async 
     stdout: /would delete .* 2 ended requests, all older/,
   })
   t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^Deleted .* 1 ended request, / })
-  t.same(
+  t.strictSame(
     (await rowsOf('SELECT id FROM notifications.request ORDER BY id')).map(({ id }) => id),
     ['2', '3', '4'],
     'one with a decision that stays leads an erasure to the copy of its reason',

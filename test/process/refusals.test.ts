@@ -29,10 +29,10 @@ t.test('all faults of the configuration are reported at once, without secrets', 
     SHUTDOWN_GRACE: 'soon',
   }
   const { code, stdout, stderr } = await spawned(['serve'], faulty)
-  t.same({ code, stdout }, { code: 1, stdout: '' })
+  t.strictSame({ code, stdout }, { code: 1, stdout: '' })
   const [first, ...lines] = fatal(stderr).split('\n')
   t.match(first, /The configuration is not valid/)
-  t.same(
+  t.strictSame(
     lines.map((line) => line.trim().split(' ')[0]).sort(),
     [...Object.keys(faulty), 'POLICY_ADMIN_URL'].sort(),
   )

@@ -35,7 +35,7 @@ t.test('list shows rejected messages, oldest first, without their contents', asy
   const { code, stdout, stderr } = await rejected('list')
   t.equal(code, 0)
   t.equal(stderr, '3 rejected messages not settled\n')
-  t.same(
+  t.strictSame(
     stdout
       .trimEnd()
       .split('\n')
@@ -81,7 +81,7 @@ t.test('redrive requires a selection, a reason and a confirmation', async (t) =>
       /^3 items\n {2}1 {2}if the database takes its row now\n {2}1 {2}would be left unchanged: still rejected: the value is not valid JSON\n/,
     stderr: /^Dry run, nothing was asked for: redrive of all open unreadable messages, by their last reasons/,
   })
-  t.same(await counts(), { rows: 0, decisions: 0, redrives: 0 })
+  t.strictSame(await counts(), { rows: 0, decisions: 0, redrives: 0 })
 })
 
 t.test('fixed messages are logged through the same pipeline, and each redrive is recorded', async (t) => {
@@ -114,7 +114,7 @@ t.test('fixed messages are logged through the same pipeline, and each redrive is
 t.test('an event redriven twice, or logged meanwhile, gets no second row and no second send', async (t) => {
   const again = await rejected('redrive', fixed, ...BECAUSE, '--json')
   t.match(JSON.parse(again.stdout), { state: 'done', counts: { duplicate: 1 } })
-  t.same(await counts(), { rows: 1, decisions: 1, redrives: 4 })
+  t.strictSame(await counts(), { rows: 1, decisions: 1, redrives: 4 })
   const open = await rejected('redrive', '--topic', 'claims', ...BECAUSE)
   t.match(open.stdout, /^request \d+ done: nothing fits its filter\n/, 'a filter leaves out what is settled')
   t.match((await rejected('list', '--topic', 'claims', '--all')).stdout, /redriven .*: duplicate/)
@@ -129,7 +129,7 @@ t.test(
       code: 1,
       stdout: `${cut}  left unchanged: only the first bytes of its value are kept: have it published again, in smaller messages`,
     })
-    t.same(await counts(), before)
+    t.strictSame(await counts(), before)
   },
 )
 

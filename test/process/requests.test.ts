@@ -108,7 +108,7 @@ t.test('a retry requires a selection, a reason and a confirmation', async (t) =>
     [2, ['--since', '1d', '--because', 'x'], /use --yes/],
   ] as const
   for (const [code, args, stderr] of wrong) t.match(await retry(...args), { code, stderr })
-  t.same(await written(), before)
+  t.strictSame(await written(), before)
 })
 
 t.test('a dry run counts the entries by their reasons, and asks for nothing', async (t) => {
@@ -134,7 +134,7 @@ t.test('a dry run counts the entries by their reasons, and asks for nothing', as
     (await retry(waiting, '--dry-run')).stdout,
     /1 {2}would be left unchanged: the service still retries it by itself/,
   )
-  t.same(await written(), before)
+  t.strictSame(await written(), before)
 })
 
 t.test(
@@ -155,7 +155,7 @@ t.test(
       stdout: /^request (\d+) done: 2 sent\n.*\n {2}asked for by alice at .*: an outage/,
     })
     const id = asked.stdout.split(' ')[1] as string
-    t.same(takeKeys(), ['given-up/1', 'skipped/1'])
+    t.strictSame(takeKeys(), ['given-up/1', 'skipped/1'])
     t.match(await rowOf(givenUp), { status: 'SENT', attempt_count: 4, subject: 'Stored' })
     t.match(await rowOf(skipped), {
       status: 'SENT',
@@ -180,7 +180,7 @@ t.test(
     const why = await command(['why', skipped], env)
     t.match(why.stdout, /retry 1: SEND by email .*\n {2}retried by alice: an outage\n/)
     const listed = await fetch(`${service.url}/log/list?request=${id}`)
-    t.same(
+    t.strictSame(
       ((await listed.json()) as { items: { locator: string }[] }).items.map(({ locator }) => locator).sort(),
       [givenUp, skipped].sort(),
       'the log lists the entries of a request',
@@ -189,7 +189,7 @@ t.test(
     const again = await retry(givenUp, sent, '--json', ...BECAUSE)
     t.equal(again.code, 1, 'what was named was left unchanged')
     t.match(JSON.parse(again.stdout), { state: 'done', counts: { unchanged: 2 }, by: 'alice' })
-    t.same(takeKeys(), [])
+    t.strictSame(takeKeys(), [])
     t.match(await requests('list'), {
       code: 0,
       stdout: /request \d+ done: 2 left unchanged .*\n.*done: 2 sent/,
@@ -217,15 +217,15 @@ t.test('what may not be sent stays unchanged, each with its sentence', async (t)
   const { code, stdout } = await retry(optedOut, erased, sent, waiting, givenUp, ...BECAUSE, '--json')
   t.equal(code, 1)
   const { unchanged } = JSON.parse(stdout) as { unchanged: { item: string; reason: string }[] }
-  t.same(Object.fromEntries(unchanged.map(({ item, reason }) => [item, reason])), {
+  t.strictSame(Object.fromEntries(unchanged.map(({ item, reason }) => [item, reason])), {
     [optedOut]: 'it would be skipped again: event type opted out',
     [givenUp]: 'it would be skipped again: event type opted out',
     [erased]: 'it was erased, or its party was',
     [sent]: 'it was sent',
     [waiting]: 'the service still retries it by itself',
   })
-  t.same(await rows(), before)
-  t.same(takeKeys(), [])
+  t.strictSame(await rows(), before)
+  t.strictSame(takeKeys(), [])
 })
 
 t.test('filters choose by time, event type, rule and reason', async (t) => {
@@ -266,7 +266,7 @@ t.test('a message keeps its idempotency key unless the last attempt certainly se
   await giveUp(pool, locators)
   await world.sql(`UPDATE notifications.decision SET unknown_attempt = 1 WHERE event_id = 'unknown'`)
   t.match(await retry('--since', '1d', ...BECAUSE), { code: 0, stdout: /done: 2 sent/ })
-  t.same(takeKeys(), ['refused/2', 'unknown/1'])
+  t.strictSame(takeKeys(), ['refused/2', 'unknown/1'])
 })
 
 t.test('a request that meets the beginning of an outage waits, and uses up no attempt', async (t) => {
@@ -285,7 +285,7 @@ t.test('a request that meets the beginning of an outage waits, and uses up no at
   await until(isJudged, { what: 'the request to be paused' })
   world.policyAdministration.mode('ok')
   t.match(await asked, { code: 0, stdout: /done: 25 sent/ })
-  t.same(await world.sql('SELECT DISTINCT attempt_count FROM notifications.notification_log'), [
+  t.strictSame(await world.sql('SELECT DISTINCT attempt_count FROM notifications.notification_log'), [
     { attempt_count: 4 },
   ])
 })
@@ -315,7 +315,7 @@ t.test('a request that cannot be served waits, and can be cancelled', async (t) 
   await world.sql(`
     INSERT INTO notifications.request (kind, target, requested_by, because) SELECT 'skip', '{}', 'bob', 'x' FROM generate_series(1, 12)`)
   const listed = (await requests('list')).stdout.match(/request \d+/g)?.map((text) => Number(text.slice(8)))
-  t.same(
+  t.strictSame(
     listed,
     listed?.toSorted((a, b) => b - a),
     'newest first, whatever the digits',

@@ -44,7 +44,7 @@ t.test('a replica that decides nothing puts no rule table in force', async (t) =
   const neverJoins = { MQ_BROKERS: '127.0.0.1:1' }
   const { lines } = await start('c0ffee0', /^no failed notification is due$/, 0, neverJoins)
   t.notOk(lines.some(({ msg }) => IN_FORCE.test(msg)))
-  t.same(await activationsOf(), [])
+  t.strictSame(await activationsOf(), [])
   t.equal((await client.query('SELECT FROM notifications.ruleset')).rowCount, 1, 'its table is archived')
 })
 
@@ -68,7 +68,7 @@ t.test('the first batch that a changed rule table decides puts it in force, once
   t.ok((next.line.changes as string[]).some((change) => change.startsWith(sentence)))
   const same = await start('c0ffee3', /^no failed notification is due$/)
   t.notOk(same.lines.some(({ msg }) => IN_FORCE.test(msg)))
-  t.same(
+  t.strictSame(
     (await activationsOf()).map(({ git_commit }) => git_commit),
     ['c0ffee1', null, 'c0ffee2'],
   )

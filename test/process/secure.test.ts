@@ -97,7 +97,7 @@ const byToken = t.test(
     const joined = service.lines.filter(({ msg }) => msg === 'joined the consumer group')
     t.equal(joined.length, 1, 'it kept its membership')
     const warned = service.lines.filter(({ level, kafkajs }) => level === 'warn' && kafkajs !== undefined)
-    t.same(warned, [], 'no connection was closed')
+    t.strictSame(warned, [], 'no connection was closed')
     t.equal(await service.stop(), 0)
     t.notMatch(JSON.stringify(service.lines) + service.stderr.join(), CLIENT.secret)
     t.match(await command(['doctor'], { ...world.env, ...BY_TOKEN }), {

@@ -34,7 +34,7 @@ t.test('two consumer groups on one database name each other, and tell each membe
   const [counts] = await world.sql(`SELECT
     (SELECT count(*)::int FROM notifications.notification_log) AS rows,
     (SELECT count(*)::int FROM notifications.decision WHERE receipt IS NOT NULL) AS messages`)
-  t.same(counts, { rows: 60, messages: 60 })
+  t.strictSame(counts, { rows: 60, messages: 60 })
   const other = { MQ_GROUP_ID: `${world.groupId}-third`, MQ_TOPICS: 'nobody-reads' }
   t.notMatch((await check('replicas', { ...world.env, ...other })).detail, world.groupId, 'other topics')
 })

@@ -23,7 +23,7 @@ t.jobs = 3
 /** Ends a process by a signal, with this code: 1 past the grace period. */
 async function endsBy(t: Test, service: ServiceProcess, signal: NodeJS.Signals, code: number): Promise<void> {
   service.kill(signal)
-  t.same(await service.exited, { code, signal: null })
+  t.strictSame(await service.exited, { code, signal: null })
 }
 
 /** The output of a process that gets SIGTERM as soon as it handles signals. */
@@ -134,7 +134,7 @@ t.test('a hang-up stops it in order, and no signal opens the inspector', { buffe
   const service = await world.spawn({ SHUTDOWN_GRACE })
   service.kill('SIGUSR1')
   await endsBy(t, service, 'SIGHUP', 0)
-  t.same(service.stderr, [], 'no debugger listens')
+  t.strictSame(service.stderr, [], 'no debugger listens')
 })
 
 t.test('a log that nobody reads does not stop the service', { buffered: true }, async (t) => {
@@ -172,7 +172,7 @@ t.test('a failed start ends the process, though nobody reads its output', { buff
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const inTime = setTimeout(() => child.kill('SIGKILL'), 120_000)
-    t.same(await once(child, 'exit'), [1, null], `${JSON.stringify(env)} ${redirect}`)
+    t.strictSame(await once(child, 'exit'), [1, null], `${JSON.stringify(env)} ${redirect}`)
     clearTimeout(inTime)
     child.stdout.destroy()
     child.stderr.destroy()

@@ -18,7 +18,7 @@ t.test(
     await logged(/^joined the consumer group/)
     await stop()
     t.equal(lines.filter(({ msg }) => msg === 'joining the consumer group').length, 1)
-    t.same(
+    t.strictSame(
       lines.filter(({ groupId, level }) => groupId !== undefined && level === 'warn'),
       [],
     )

@@ -65,8 +65,8 @@ t.test('rows with times of any kind trouble no list, and are shown with them', a
   }
   const seen = await listTimes('')
   t.equal(seen.length, EVENTS.length + 1)
-  t.same(await listTimes('&to=2000-01-01'), FAR.slice(3), 'bounds compare as times, not as texts')
-  t.same(
+  t.strictSame(await listTimes('&to=2000-01-01'), FAR.slice(3), 'bounds compare as times, not as texts')
+  t.strictSame(
     seen.filter((time) => FAR.includes(time)),
     FAR,
     'each on a page of its own, in order',

@@ -58,7 +58,7 @@ t.test('traces link producers and rows, without contacts and texts', async (t) =
   const rows = await world.sql(
     'SELECT DISTINCT trace_id FROM notifications.decision WHERE trace_id IS NOT NULL',
   )
-  t.same(
+  t.strictSame(
     new Set(rows.map(({ trace_id }) => trace_id)),
     new Set(TRACE_IDS),
     'rows keep the trace of their producer',

@@ -119,7 +119,7 @@ t.test(
     )
     const service = await world.spawn(env)
     t.match(await service.logged(said), { level: 'warn', err: undefined })
-    t.same(
+    t.strictSame(
       service.lines.filter(({ level, kafkajs }) => level === 'warn' && kafkajs),
       [],
       'without the lines of kafkajs',

@@ -54,7 +54,7 @@ t.test(
     await world.publish(EVENTS)
     await world.caughtUp()
     const before = { rows: 1, told: 1, messages: 1, conflicts: COUNT - 1 }
-    t.same(await counts(world), before)
+    t.strictSame(await counts(world), before)
     await until(
       () => replicas.some(({ lines }) => lines.some(({ msg }) => /rejected list --code conflict/.test(msg))),
       {
@@ -72,13 +72,13 @@ t.test(
     const again = await start()
     await world.caughtUp()
     await again.stop()
-    t.same(await counts(world), before)
+    t.strictSame(await counts(world), before)
 
     t.comment('the right map')
     await aProgram(t, world)()
     const redrive = ['rejected', 'redrive', '--code', 'conflict', ...BECAUSE]
     t.match(await command(redrive, { DATABASE_URL: world.databaseUrl }), { code: 0, stdout: /119 logged/ })
-    t.same(await counts(world), { ...before, rows: COUNT, told: COUNT, messages: COUNT })
+    t.strictSame(await counts(world), { ...before, rows: COUNT, told: COUNT, messages: COUNT })
   },
 )
 
@@ -87,7 +87,7 @@ t.test('where a map finds nothing to tell messages by, they are conflicts, too',
   await aProgram(t, world, { eventId: '/source', partyLocator: '/nobody', locator: '/nothing' })()
   await world.publish(EVENTS)
   await world.caughtUp()
-  t.same(await counts(world), { rows: 1, told: 0, messages: 0, conflicts: COUNT - 1 })
+  t.strictSame(await counts(world), { rows: 1, told: 0, messages: 0, conflicts: COUNT - 1 })
   t.match(await command(['audit'], world.env), {
     code: 0,
     stdout: / 1 {2}rows .* 119 {2}kept as rejected messages: another message has the row/s,
@@ -104,7 +104,7 @@ t.test(
     await world.caughtUp()
     await wrong.stop()
     const skipped = { rows: COUNT, told: 0, messages: 0, conflicts: 0 }
-    t.same(await counts(world), skipped)
+    t.strictSame(await counts(world), skipped)
     await world.sql(
       `INSERT INTO notifications.notification_preferences (party_locator, opted_out_events) VALUES ('party-3', '["claim.paid"]')`,
     )
@@ -126,13 +126,13 @@ t.test(
     t.match(stdout, /left unchanged: it would be skipped again: .*opted out/)
     t.match(stdout, /left unchanged: another process has it, or changed it, or its member was erased/)
     const mended = { ...skipped, told: COUNT - 2, messages: COUNT - 2 }
-    t.same(await counts(world), mended)
+    t.strictSame(await counts(world), mended)
     const [row] = await world.sql(`
     SELECT event_type, attempt_count, decision.party_locator, variables ->> 'locator' AS reference, "offset" IS NOT NULL AS placed,
       body LIKE '%CLM-7%' AS names
     FROM notifications.notification_log JOIN notifications.decision USING (locator, event_type)
     WHERE notification_log.event_id = 'event-7'`)
-    t.same(row, {
+    t.strictSame(row, {
       event_type: 'claim.paid',
       attempt_count: 1,
       party_locator: 'party-7',
@@ -147,7 +147,7 @@ t.test(
     await world.sql('UPDATE notifications.projection_checkpoints SET "offset" = -1')
     await start()
     await world.caughtUp()
-    t.same(await counts(world), mended)
+    t.strictSame(await counts(world), mended)
     t.match(await command(['replay', '--verify'], env), { code: 0 })
     t.match(await command(['audit'], world.env), { code: 0 })
   },
