@@ -92,7 +92,7 @@ async function testConsole(): Promise<void> {
       await page.waitForURL(/from=30d/)
       return /no-email-1[\s\S]*but we have no email address for them/
     })
-    t.same(complaints, [])
+    t.strictSame(complaints, [])
   })
 
   const VIEWS: readonly [name: string, path: () => string | Promise<string>, title: string | RegExp][] = [
@@ -124,12 +124,12 @@ async function testConsole(): Promise<void> {
         await tab.page.setViewportSize({ width, height })
         // The workbench cuts long cells.
         if (name !== 'workbench' || width < 1_000) await waitUntilItFits(tab.page)
-        t.same(await accessibilityFaults(tab.page), [], `${width} px`)
+        t.strictSame(await accessibilityFaults(tab.page), [], `${width} px`)
       }
       await tab.page.emulateMedia({ colorScheme: 'dark' })
-      t.same(await accessibilityFaults(tab.page, { coloursOnly: true }), [], 'dark')
+      t.strictSame(await accessibilityFaults(tab.page, { coloursOnly: true }), [], 'dark')
       if (WITH_TABLES.includes(name)) t.match(await tab.page.evaluate(NAME_OF_FIRST_CELL), '"Rule"')
-      t.same(tab.complaints, [])
+      t.strictSame(tab.complaints, [])
     })
   }
 
@@ -183,7 +183,7 @@ async function testConsole(): Promise<void> {
     t.match(await page.title(), / for .* – Notifications console$/)
     await page.goBack()
     await title(page, 'Not told')
-    t.same(complaints, [])
+    t.strictSame(complaints, [])
   })
 
   t.test('the console requests a token, explains its refusal, and keeps it in that tab only', async (t) => {
@@ -198,7 +198,7 @@ async function testConsole(): Promise<void> {
     await page.goto(`${url}/console#/rules`)
     await title(page, 'Enter a token')
     await said('Only administrators may see member data')
-    t.same(await accessibilityFaults(page), [])
+    t.strictSame(await accessibilityFaults(page), [])
     await paste('two words')
     await said('This is not a token')
     await paste('abc.def.ghi')
@@ -218,7 +218,7 @@ async function testConsole(): Promise<void> {
     await page.getByRole('button', { name: 'Remove token' }).click()
     await said('The token was removed from this tab.')
     t.equal(await page.evaluate('sessionStorage.length'), 0)
-    t.same(
+    t.strictSame(
       tab.complaints.filter((complaint) => !/40[13]/.test(complaint)),
       [],
       'nothing but the refusals themselves',
@@ -249,7 +249,7 @@ async function testConsole(): Promise<void> {
     await page.goto(`${url}/console#/log/${hostile}`)
     await page.getByText(HOSTILE.eventType).first().waitFor()
     await page.getByText('party-[U+202E]gpj.<script>').first().waitFor()
-    t.same(complaints, [])
+    t.strictSame(complaints, [])
   })
 
   t.test('a late response for the previous list is not shown in the next one', async () => {

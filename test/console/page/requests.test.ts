@@ -46,7 +46,7 @@ test('an agent tries one message again by three clicks and a reason', async (t) 
   await click(page.getByRole('link', { name: /ago|2026/ }).first())
   await click(page.getByRole('button', { name: 'Try again: this message' }))
   await dialog.getByText('1: party not found').waitFor()
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
   await dialog.getByLabel(/^Reason/).fill('the member called')
   await click(dialog.getByRole('button', { name: 'Try again', exact: true }))
   await dialog.getByText('In progress').waitFor()
@@ -56,7 +56,7 @@ test('an agent tries one message again by three clicks and a reason', async (t) 
   t.match(added, [{ wanted: { kind: 'retry', locators: [ENTRY.locator] }, because: 'the member called' }])
   await page.setViewportSize({ width: 360, height: 700 })
   await waitUntilItFits(page)
-  t.same(complaints, [])
+  t.strictSame(complaints, [])
 })
 
 for (const [how, lose] of [
@@ -221,7 +221,7 @@ test('requests are listed with their results; an open one can be cancelled', asy
   const { page } = await open(t, '#/requests', { requests: aRequestDesk(added) })
   const row = page.getByRole('region', { name: 'Requests' }).locator('tbody tr')
   await row.getByText('In progress: 3 sent, 1 left unchanged.').waitFor()
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
   await row.getByRole('link').first().click()
   await page.getByText('it was sent').waitFor()
   await page.getByText(`retry of log entry ${ENTRY.locator}`).waitFor()
@@ -230,7 +230,7 @@ test('requests are listed with their results; an open one can be cancelled', asy
   const cancelled = page.waitForResponse(/cancel$/)
   await page.getByRole('button', { name: 'Cancel this request' }).click()
   await cancelled
-  t.same(added, [{ cancel: '12', by: 'console' }])
+  t.strictSame(added, [{ cancel: '12', by: 'console' }])
 })
 
 test('a reader who may not ask sees everything, and no button', async (t) => {

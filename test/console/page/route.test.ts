@@ -3,7 +3,7 @@ import { buildHref, parseRoute } from '../../../src/console/page/route.ts'
 
 t.test('an address leads to the view that it was made for', async (t) => {
   const odd = 'a/b?c=d&e#f %41 ü <img>'
-  t.same(parseRoute(buildHref(['parties', odd], { eventType: odd, blank: '', none: undefined })), {
+  t.strictSame(parseRoute(buildHref(['parties', odd], { eventType: odd, blank: '', none: undefined })), {
     path: ['parties', odd],
     query: { eventType: odd },
   })
@@ -13,5 +13,5 @@ t.test('an address leads to the view that it was made for', async (t) => {
 
 t.test('an invalid address leads to the start page', async (t) => {
   for (const hash of ['', '#', '#/', '#/%', '#/log/%zz'])
-    t.same(parseRoute(hash), { path: [], query: {} }, hash)
+    t.strictSame(parseRoute(hash), { path: [], query: {} }, hash)
 })

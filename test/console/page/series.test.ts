@@ -18,8 +18,8 @@ const COUNTS: LogCounts = {
 
 t.test('every step is there, also those without an entry', async (t) => {
   const { startsS, series, total } = buildTable(COUNTS)
-  t.same(startsS, [120, 180, 240, 300])
-  t.same(series, [
+  t.strictSame(startsS, [120, 180, 240, 300])
+  t.strictSame(series, [
     { status: 'SENT', counts: [2, 0, 5, 0], total: 7 },
     { status: 'FAILED', counts: [0, 0, 0, 0], total: 0 },
     { status: 'SKIPPED', counts: [1, 0, 9, 5], total: 15 },

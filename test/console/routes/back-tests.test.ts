@@ -38,7 +38,7 @@ t.test('decisions are counted without their entries, which are listed for one gr
   ])
   const { events, groups, nextCursor } = await workbench.readDecisions(LATELY, forever)
   t.match({ events, nextCursor }, { events: 4, nextCursor: null })
-  t.same(groups.map(({ count, locators }) => [count, locators]).sort(), [
+  t.strictSame(groups.map(({ count, locators }) => [count, locators]).sort(), [
     [1, []],
     [1, []],
     [2, []],
@@ -54,8 +54,8 @@ t.test('decisions are counted without their entries, which are listed for one gr
   ])
   t.match(await list(idOf(1, 'FAIL')), [{ locator: unresolved }])
   t.match(await list(idOf(2, 'SEND'), String(first)), [{ locator: second }], 'from its cursor on')
-  t.same(await list('unknown'), [])
-  t.same(await list(idOf(2, 'SEND'), null, { from: LATELY.to, to: '2099-01-01T00:00:00Z' }), [])
+  t.strictSame(await list('unknown'), [])
+  t.strictSame(await list(idOf(2, 'SEND'), null, { from: LATELY.to, to: '2099-01-01T00:00:00Z' }), [])
 
   await client.query('DELETE FROM notifications.notification_log WHERE locator = $1', [first])
   t.match(await list(idOf(2, 'SEND')), [{ locator: first, partyLocator: null, createdAt: null }, {}])

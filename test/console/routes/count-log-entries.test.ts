@@ -30,8 +30,8 @@ t.test('entries are counted by step and status', async (t) => {
   for (const { startS } of counts) t.equal(startS % stepS, 0)
   t.ok(counts.every(({ startS }) => startS > fromS - stepS && startS <= toS))
   const [first, ...rest] = counts.map(({ startS: _, ...count }) => count)
-  t.same(first, { status: 'SENT', count: 1, givenUp: 0 }, 'the oldest one first')
-  t.same(
+  t.strictSame(first, { status: 'SENT', count: 1, givenUp: 0 }, 'the oldest one first')
+  t.strictSame(
     rest.toSorted((a, b) => (a.status < b.status ? -1 : 1)),
     [
       { status: 'FAILED', count: 1, givenUp: 0 },
@@ -41,7 +41,7 @@ t.test('entries are counted by step and status', async (t) => {
   )
   await client.query(`UPDATE notifications.notification_log SET attempt_count = 3 WHERE event_id = 'failed'`)
   const { counts: later } = await countLogEntries(pool, LIMITS, '1h')
-  t.same(
+  t.strictSame(
     later.filter(({ givenUp }) => givenUp > 0).map(({ status, givenUp }) => [status, givenUp]),
     [['FAILED', 1]],
   )

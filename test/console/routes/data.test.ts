@@ -32,7 +32,7 @@ t.test('the page may connect to its identity provider, and to nothing else', asy
   t.teardown(() => app.close())
   const policy = String((await app.inject('/console')).headers['content-security-policy'])
   t.match(policy, /; connect-src 'self' https:\/\/id\.example; base-uri/)
-  t.same((await app.inject('/console/sign-in')).json(), { signIn })
+  t.strictSame((await app.inject('/console/sign-in')).json(), { signIn })
 })
 
 t.test('a response of more than 1 kB is compressed for a client that takes gzip', async (t) => {
@@ -52,10 +52,10 @@ t.test('a response of more than 1 kB is compressed for a client that takes gzip'
 
 t.test('entries are as on the public listener, with their filters and pages', async (t) => {
   const { items, nextCursor } = (await get('/console/data/log/list?status=SENT&limit=1')).json()
-  t.same(items, [LISTED])
-  t.same((await get(`/console/data/log/list?limit=1&cursor=${nextCursor}`)).json().nextCursor, null)
+  t.strictSame(items, [LISTED])
+  t.strictSame((await get(`/console/data/log/list?limit=1&cursor=${nextCursor}`)).json().nextCursor, null)
   t.equal((await get('/console/data/log/list?nope=1')).statusCode, 400)
-  t.same((await get(`/console/data/log/${ENTRY.locator}`)).json(), ENTRY)
+  t.strictSame((await get(`/console/data/log/${ENTRY.locator}`)).json(), ENTRY)
   t.equal((await get(`/console/data/log/${locator(9)}`)).statusCode, 404)
 })
 
@@ -72,20 +72,20 @@ t.test(
   'a search names what is found and what is similar; event types come with their newest time',
   async (t) => {
     const similar = [{ kind: 'member', value: 'pty-1', locator: null }]
-    t.same((await get('/console/data/search?q=PTY-1')).json(), { hits: [], similar, endings: [] })
+    t.strictSame((await get('/console/data/search?q=PTY-1')).json(), { hits: [], similar, endings: [] })
     for (const query of ['', 'q=', 'q=a&q=b', 'q=%00', `q=${'x'.repeat(256)}`])
       t.equal((await get(`/console/data/search?${query}`)).statusCode, 400, query)
     const { items } = (await get('/console/data/event-types')).json()
-    t.same(items[1], { eventType: 'claim.void', lastAt: null })
+    t.strictSame(items[1], { eventType: 'claim.void', lastAt: null })
   },
 )
 
 t.test('preferences come with their newest 100 changes; a party without any is no error', async (t) => {
   const change = { changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }
   const shown = { preferences: PREFERENCES, unknownEventTypes: [], changes: [change], isMore: false }
-  t.same((await get('/console/data/preferences/PTY-1')).json(), shown)
+  t.strictSame((await get('/console/data/preferences/PTY-1')).json(), shown)
   const nothing = { ...shown, preferences: null, changes: [] }
-  t.same((await get('/console/data/preferences/nobody')).json(), nothing)
+  t.strictSame((await get('/console/data/preferences/nobody')).json(), nothing)
   t.equal((await get('/console/data/preferences/%00')).statusCode, 400)
   const { preferences } = aConsole()
   const changes = async (_: string, countMax: number) => ({

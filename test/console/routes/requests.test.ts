@@ -47,7 +47,7 @@ t.test("only holders of the operators' scope ask, preview and cancel", async (t)
       detail: /^IDP_OPERATOR_SCOPE is not set/,
     })
     t.match((await post(exposed, path, body)).json(), { status: 403, detail: /loopback/ })
-    t.same(added, [], 'nothing was written')
+    t.strictSame(added, [], 'nothing was written')
     for (const side of [open, closed])
       t.match((await post(side, path, body, { authorization: OPERATOR })).statusCode, /^20[01]$/)
     added.length = 0
@@ -79,7 +79,7 @@ t.test('a request is taken with its author and reason, and logged', async (t) =>
   t.equal(response.statusCode, 201)
   t.strictSame(Object.keys(response.json()).sort(), ['id', 'kind'])
   t.match(response.json(), { id: '12', kind: 'retry' })
-  t.same(added, [{ ...ASKED, by: 'alice' }])
+  t.strictSame(added, [{ ...ASKED, by: 'alice' }])
   t.match(closed.logged.join(''), /"tokenSubject":"alice","request":"12","kind":"retry"/)
   await post(open, '', ASKED)
   t.match(added[1], { by: 'console' }, 'without a token nobody is named')
@@ -125,7 +125,7 @@ t.test('what is asked for is checked, and nothing is written unless it is right'
   for (const [wanted, pointer, detail] of FAULTS)
     t.match((await post(open, '', { ...ASKED, wanted })).json().errors, [{ pointer, detail }])
   t.equal((await post(open, '', `"${'x'.repeat(10_000_000)}"`)).statusCode, 413)
-  t.same(added, [])
+  t.strictSame(added, [])
   const good = [
     filter({}),
     filter({ notTold: 'true' }),
@@ -161,7 +161,7 @@ t.test('a page of another origin cannot ask', async (t) => {
   const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
   const preflight = await open.app.inject({ method: 'OPTIONS', url: '/console/data/requests', headers })
   t.notOk('access-control-allow-origin' in preflight.headers)
-  t.same(added, [])
+  t.strictSame(added, [])
 })
 
 t.test('requests are listed and shown; items that do not exist are named', async (t) => {

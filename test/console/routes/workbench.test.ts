@@ -39,8 +39,8 @@ t.test('decisions come in groups, page by page; the log says who reads each', as
   })
   const first = (await get('decisions', PERIOD)).json()
   t.match(first, { events: 3, groups: [GROUP], nextCursor: /^[A-Za-z0-9_-]+$/ })
-  t.same((await get('decisions', { ...PERIOD, cursor: first.nextCursor })).json().nextCursor, null)
-  t.same(asked, [IN_UTC, { ...IN_UTC, cursor: 'NTF-2' }])
+  t.strictSame((await get('decisions', { ...PERIOD, cursor: first.nextCursor })).json().nextCursor, null)
+  t.strictSame(asked, [IN_UTC, { ...IN_UTC, cursor: 'NTF-2' }])
   const forged = Buffer.from('decisions"NTF-1"').toString('base64url')
   t.equal((await get('decisions', { ...PERIOD, cursor: forged })).statusCode, 200)
   t.match(
@@ -64,17 +64,17 @@ t.test('members of a group are listed from its page on', async (t) => {
   })
   const { nextCursor: cursor } = (await get('decisions', PERIOD)).json()
   const { items } = (await get('members', { ...PERIOD, cursor, group: 'g1' })).json()
-  t.same(items, [{ locator: 'NTF-3', partyLocator: null, createdAt: null }])
-  t.same(asked, [[{ ...IN_UTC, cursor: 'NTF-2' }, 'g1']])
-  t.same((await anApp(t).get('members', { ...PERIOD, group: 'g1' })).json().items, [
+  t.strictSame(items, [{ locator: 'NTF-3', partyLocator: null, createdAt: null }])
+  t.strictSame(asked, [[{ ...IN_UTC, cursor: 'NTF-2' }, 'g1']])
+  t.strictSame((await anApp(t).get('members', { ...PERIOD, group: 'g1' })).json().items, [
     { locator: 'NTF-1', partyLocator: 'PTY-1', createdAt: TIME },
   ])
 })
 
 t.test('a rule table that was in force can be read; one that was not is null', async (t) => {
   const { get } = anApp(t)
-  t.same((await get(`rule-tables/${REVISION}`)).json(), { source: TABLE })
-  t.same((await get('rule-tables/unknown')).json(), { source: null })
+  t.strictSame((await get(`rule-tables/${REVISION}`)).json(), { source: TABLE })
+  t.strictSame((await get('rule-tables/unknown')).json(), { source: null })
   t.equal((await get('rule-tables/%00')).statusCode, 400)
 })
 

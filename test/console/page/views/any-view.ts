@@ -27,7 +27,11 @@ test('each part of the service has a dot on every page, and a reason where it is
   const dots = page.getByRole('list', { name: 'State of the service' })
   await dots.waitFor()
   await dots.locator('[data-sign=dash]').waitFor()
-  t.same(await dots.locator('[data-sign=dash]').allInnerTexts(), ['Receiving events'], 'judged by partition')
+  t.strictSame(
+    await dots.locator('[data-sign=dash]').allInnerTexts(),
+    ['Receiving events'],
+    'judged by partition',
+  )
   await page.getByRole('link', { name: /^Unreadable\s*507$/ }).waitFor()
   await page.getByText('1 blocked partition, 1,204 events wait').click()
   await page
@@ -50,7 +54,7 @@ test('each part of the service has a dot on every page, and a reason where it is
   await page
     .getByText(/ it\. Messages that fail meanwhile are tried again until 24 hours after their event\.$/)
     .waitFor()
-  t.same(await dots.locator('[data-sign=cross]').allInnerTexts(), ['Contact look-ups'])
+  t.strictSame(await dots.locator('[data-sign=cross]').allInnerTexts(), ['Contact look-ups'])
   await page.route('**/status', (route) => route.abort())
   await page.clock.fastForward(5_000)
   await page.getByRole('alert').getByText('State unknown: The service did not respond.').waitFor()
@@ -61,7 +65,7 @@ test('each part of the service has a dot on every page, and a reason where it is
   isStarting = true
   await page.clock.fastForward(10_000)
   await page.getByRole('alert').getByText('Receiving events: the service is starting').waitFor()
-  t.same(await dots.locator('[data-sign=question]').allInnerTexts(), ['Receiving events'])
+  t.strictSame(await dots.locator('[data-sign=question]').allInnerTexts(), ['Receiving events'])
 })
 
 test('every page says who holds messages, why and since when', async (t) => {
@@ -126,7 +130,7 @@ test('each banner is one line until it is opened, and leaves the page its place'
   t.ok((await heightPx()) <= 300, `${await heightPx()} px on a phone`)
   const top = async (place: ReturnType<typeof page.locator>) => (await place.boundingBox())?.y ?? 0
   t.ok((await top(page.locator('header search'))) < (await top(page.locator('header .notice').first())))
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
 })
 
 test('nothing moves under a click when the state of the service becomes known', async (t) => {
@@ -144,7 +148,7 @@ test('nothing moves under a click when the state of the service becomes known', 
   t.equal(await dots.locator('[data-sign=question]').count(), 3)
   held.resolve()
   await dots.locator('[data-sign=dot]').first().waitFor()
-  t.same(await inForce.boundingBox(), before)
+  t.strictSame(await inForce.boundingBox(), before)
 })
 
 test('a response that the network cuts off counts as a lost connection, and is read again', async (t) => {

@@ -37,7 +37,7 @@ test("one click limits a list to a period, in the reader's time zone", async (t)
   await page.getByRole('link', { name: 'Last 7 days' }).click()
   await page.getByText(/Time: Last 7 days \(28 Jan 2026, 09:00 – 4 Feb 2026, 09:00\)/).waitFor()
   const names = await page.getByRole('navigation', { name: 'Time' }).innerText()
-  t.same(names.split(/\s*\n\s*/), ['Today', 'Yesterday', 'Last 7 days', 'Last 30 days'])
+  t.strictSame(names.split(/\s*\n\s*/), ['Today', 'Yesterday', 'Last 7 days', 'Last 30 days'])
   await page.getByText('Between…').click()
   t.equal(await page.getByLabel('From').inputValue(), '2026-01-28T09:00')
   t.notOk(await page.getByLabel('Event type', { exact: true }).isVisible(), 'the two dates alone')
@@ -62,7 +62,7 @@ test('an empty list leads to the search, and names filters that do not exist', a
     logEntries: EMPTY,
   })
   await page.getByText('The address has filters that do not exist here: kind.').waitFor()
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
   await page.getByRole('link', { name: 'Search for PARTY-0036' }).click()
   await page.waitForURL(/#\/parties\/party-0036$/)
   await page.goto(`${url}/console#/parties/PARTY-0036`)
@@ -85,7 +85,7 @@ test('names are offered while one types', async (t) => {
   await offered(page.getByLabel('Reason begins with'), '', 'muted')
   await offered(page.getByLabel('Member', { exact: true }), 'PTY', 'pty')
   await offered(page.getByRole('combobox', { name: 'Search' }), 'PTY', 'pty')
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
 })
 
 test('the log is searched by its filters, again if asked to, and saved as a file', async (t) => {

@@ -172,7 +172,7 @@ test('on a phone an entry takes two lines, and the header 100 px', async (t) => 
     /claim\.supporting-document-requested[\s\S]*CLA-2026-0/,
   )
   await waitUntilItFits(page)
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
   await page
     .locator('tbody tr')
     .nth(3)

@@ -145,5 +145,5 @@ test('a burst leaves the other bars readable, and on a phone each dot has a name
   t.match(heights, [10, 100], 'a hundredth of the entries is a tenth as high')
   await page.setViewportSize({ width: 390, height: 844 })
   const dots = page.getByRole('list', { name: 'State of the service' })
-  t.same((await dots.innerText()).split(/\s+/), ['events', 'Database', 'Contact'])
+  t.strictSame((await dots.innerText()).split(/\s+/), ['events', 'Database', 'Contact'])
 })

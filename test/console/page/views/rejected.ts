@@ -29,11 +29,11 @@ test('a rejected message says what to do next, with a command for a reader who m
   const rows = page.getByRole('region', { name: 'Unreadable messages' }).locator('tbody tr')
   await rows.nth(5).waitFor()
   const buttons = (index: number) => rows.nth(index).getByRole('button').allInnerTexts()
-  t.same(await buttons(0), ['rejected show 7', 'rejected redrive 7', 'rejected dismiss 7'])
-  t.same(await buttons(2), ['rejected show 9', 'rejected dismiss 9'])
-  t.same(await buttons(3), ['rejected show 11', 'rejected dismiss 11'])
-  t.same(await buttons(4), [])
-  t.same(await buttons(5), ['rejected dismiss 12'])
+  t.strictSame(await buttons(0), ['rejected show 7', 'rejected redrive 7', 'rejected dismiss 7'])
+  t.strictSame(await buttons(2), ['rejected show 9', 'rejected dismiss 9'])
+  t.strictSame(await buttons(3), ['rejected show 11', 'rejected dismiss 11'])
+  t.strictSame(await buttons(4), [])
+  t.strictSame(await buttons(5), ['rejected dismiss 12'])
   t.match((await page.locator('dl').innerText()).split(/\n+/), [
     'not-json',
     /^Processing them again helps only once rules\/envelope\.json reads them/,
@@ -50,12 +50,12 @@ test('a rejected message says what to do next, with a command for a reader who m
   await page.waitForURL(/settled=true/)
   await until(async () => isOpenAsked.length > 1, { what: 'the list with settled messages' })
   await rows.nth(4).waitFor()
-  t.same(isOpenAsked, [true, false], 'settled ones are hidden by default')
+  t.strictSame(isOpenAsked, [true, false], 'settled ones are hidden by default')
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await rows.nth(1).getByRole('button', { name: 'rejected redrive 8' }).click()
   await page.getByText('copied', { exact: true }).waitFor()
   t.equal(await page.evaluate('navigator.clipboard.readText()'), 'src/main.ts rejected redrive 8')
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
   await rows.nth(4).getByRole('link', { name: 'Processed again: logged' }).click()
   await page.waitForURL(/#\/log\/NTF-/)
 })
@@ -85,7 +85,7 @@ test('on a phone a rejected message takes three lines, and what helps is said on
   t.match(await rows.first().innerText(), /offset 9007199254740993[\s\S]*is not valid JSON[\s\S]*"eventType"/)
   t.equal(await page.getByText('helps only once rules/envelope.json reads').count(), 1)
   await waitUntilItFits(page)
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
 })
 
 test('unreadable messages are listed and processed again by time', async (t) => {

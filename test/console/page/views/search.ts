@@ -75,7 +75,7 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   // The state of the service may be known only later.
   await page.getByRole('main').getByText('507 messages could not be read').waitFor()
   const links = page.getByRole('main').getByRole('link')
-  t.same(await links.allInnerTexts(), [
+  t.strictSame(await links.allInnerTexts(), [
     '507 messages could not be read',
     'All events of the type claim.paid',
     'All events of the type claim.rejected',
@@ -88,7 +88,7 @@ test('a search opens the only hit, lists several, and reports none', async (t) =
   await page.getByText('1,300 events wait and cannot be found yet.').waitFor()
   await page.getByText('507 messages could not be read: what they are about').waitFor()
   await page.getByRole('link', { name: 'Or filter all entries' }).waitFor()
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
 })
 
 test('what arrives while a name is typed does not take the focus', async (t) => {

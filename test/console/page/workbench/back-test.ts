@@ -74,7 +74,7 @@ test('pages are asked for until there is none, or until someone stops it or leav
   await run.click()
   await isAsked(4)
   await status.waitFor()
-  t.same(asked, [null, '1', '2', '3'])
+  t.strictSame(asked, [null, '1', '2', '3'])
   await page.getByRole('button', { name: 'Stop' }).click()
   await status.waitFor({ state: 'detached' })
   t.equal(await page.locator('.notice-bad').count(), 0, 'it was stopped on purpose')

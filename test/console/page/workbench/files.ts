@@ -26,7 +26,7 @@ test('a file is pasted whole and stays text; one that cannot be split is refused
   await page.getByText(`A ${eventType} event has occurred`).waitFor()
   t.equal(await page.locator('main img').count(), 0)
   t.equal(await page.evaluate('typeof attacked'), 'undefined')
-  t.same(complaints, [])
+  t.strictSame(complaints, [])
 })
 
 test('a promise is changed and deleted in its file, and the change is undone', async (t) => {

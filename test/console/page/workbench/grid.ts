@@ -32,7 +32,7 @@ test('40 rules are on two screens, one line each, and only the page scrolls', as
     await page.setViewportSize({ width, height: width === 640 ? 400 : 800 })
     const heights = await page.locator('.grid tbody tr').evaluateAll(HEIGHTS_PX)
     t.equal(heights.length, rows.length + loadRuleTable(DEFAULT_TABLE).length)
-    t.same(
+    t.strictSame(
       heights.filter((height) => height > heightMax),
       [],
       `one line each, or a card of three, at ${width} px`,
@@ -40,7 +40,7 @@ test('40 rules are on two screens, one line each, and only the page scrolls', as
     const [table, bar] = [await box(page.locator('.grid table')), await box(page.locator('.verdict'))]
     t.ok(width < 1280 || table.height <= 40 * heights.length, `${heights.length} rules in ${table.height} px`)
     t.ok(bar.x >= table.right || bar.y >= table.bottom, 'the verdict is beside or below the table')
-    t.same(await page.evaluate(INNER_SCROLLERS), [], 'nothing in the page scrolls')
+    t.strictSame(await page.evaluate(INNER_SCROLLERS), [], 'nothing in the page scrolls')
   }
   const isInView = async (element: Locator) => {
     const { x, y, right, bottom } = await box(element)
@@ -66,7 +66,7 @@ test('40 rules are on two screens, one line each, and only the page scrolls', as
     await page.setViewportSize({ width: wide, height: 800 })
     await until(async () => (await width()) === wide, { what: `no sideways scrolling at ${wide} px` })
   }
-  t.same(complaints, [])
+  t.strictSame(complaints, [])
 })
 
 test('a long text is whole where the focus is, and a click goes to its own cell', async (t) => {
@@ -90,7 +90,7 @@ test('the workbench is read-only on a phone', async (t) => {
   t.equal(await page.locator('.grid, .period, .propose').count(), 0)
   await page.getByText('Good news: your claim').waitFor()
   t.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
-  t.same(complaints, [])
+  t.strictSame(complaints, [])
 })
 
 /** The text that is laid over the cells beside a focused one. */

@@ -39,7 +39,7 @@ test("a colleague's change is shown row by row, and the draft kept or dropped", 
   await banner.getByText('text added: claim.reopened.mustache').waitFor()
   await banner.getByText('rule changed: "no-phone": reason "no number"').waitFor()
   await banner.getByText('rule changed: "in-app": because "They read in the app."').waitFor()
-  t.same(await accessibilityFaults(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
   await page.getByText('Others have changed the files in force: first keep or drop').waitFor()
   await banner.getByRole('button', { name: 'Keep my draft' }).click()
   await banner.waitFor({ state: 'hidden' })

@@ -41,7 +41,7 @@ test('a rule is added cell by cell, and proposed in a file that the command line
 
   const files = unzipSync((await download(page, 'Download proposal.zip')).content)
   await page.getByText('rules/outcomes.txt, which lists every outcome and text, is among the files').waitFor()
-  t.same(Object.keys(files), ['rules/dispatch.csv', 'rules/outcomes.txt'])
+  t.strictSame(Object.keys(files), ['rules/dispatch.csv', 'rules/outcomes.txt'])
   const outcomes = strFromU8(files['rules/outcomes.txt'] as Uint8Array)
   t.match(outcomes, 'SKIP (muted), rule "muted"', 'what the draft decides is accepted')
   const upload = page.getByRole('link', { name: 'Upload to the repository' })
@@ -56,7 +56,7 @@ test('a rule is added cell by cell, and proposed in a file that the command line
   await writeFile(file, csv)
   const { code, stderr } = await command(['rules', 'check', '--table', file], {})
   t.equal(code, 0, stderr)
-  t.same(complaints, [])
+  t.strictSame(complaints, [])
 })
 
 test('a changed file keeps the order of its columns', async (t) => {
@@ -103,7 +103,7 @@ test('what changes is said by situations, and a broken promise with its remedy',
     .waitFor()
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
-    t.same(await accessibilityFaults(page), [], colorScheme)
+    t.strictSame(await accessibilityFaults(page), [], colorScheme)
   }
 })
 
@@ -136,8 +136,8 @@ test('a row that the table does not need is taken out by one click', async (t) =
     await page.getByLabel('event type, muted', { exact: true }).inputValue(),
     'claim.paid or invoice.paid',
   )
-  t.same(await accessibilityFaults(page), [])
-  t.same(complaints, [])
+  t.strictSame(await accessibilityFaults(page), [])
+  t.strictSame(complaints, [])
 })
 
 test('every choice of a cell is shown whole on a screen of 1,280 pixels', async (t) => {
@@ -150,5 +150,5 @@ test('every choice of a cell is shown whole on a screen of 1,280 pixels', async 
     const words = [...select.options].map(({ text }) => text)
     return words.filter((text) => ruler.measureText(text).width + 30 > select.clientWidth)
   })`)
-  t.same(cut, [])
+  t.strictSame(cut, [])
 })

@@ -43,11 +43,11 @@ test('a text is edited, another is new: both count in verdict, trial and proposa
   await page.getByText('Claim CLM-2026-00056.').last().waitFor()
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
-    t.same(await accessibilityFaults(page), [], colorScheme)
+    t.strictSame(await accessibilityFaults(page), [], colorScheme)
   }
 
   const files = unzipSync((await download(page, 'Download proposal.zip')).content)
-  t.same(Object.keys(files), [
+  t.strictSame(Object.keys(files), [
     'templates/claim.paid.mustache',
     'templates/claim.reopened.mustache',
     'rules/outcomes.txt',
@@ -57,7 +57,7 @@ test('a text is edited, another is new: both count in verdict, trial and proposa
     await page.getByLabel('Text for the pull request').inputValue(),
     /### Texts: 2 event types with another text.*claim.reopened: new, was the generic text/s,
   )
-  t.same(complaints, [])
+  t.strictSame(complaints, [])
 })
 
 test('a part is edited like a text, and changes each text that inserts it', async (t) => {
