@@ -216,7 +216,7 @@ t.test('a page ends at 8 MB, whichever part of its messages is large', async (t)
   )
   await audit([committed(...messages.map((some) => ({ ...some, key: large })))], [], {}, { findRows })
   await audit([committed(...messages)], [], {}, { findRows })
-  t.same(pageCounts, [2, 1, 2, 1, 3])
+  t.strictSame(pageCounts, [2, 1, 2, 1, 3])
 })
 
 t.test('unreadable offsets count as skipped, or as possibly pruned', async (t) => {

@@ -67,7 +67,7 @@ t.test('a rejected message is found by place and value, even an erased one', asy
     headers: {},
   })
   const messages = [message(1n, 'one'), message(2n, 'two'), message(3n, null), message(4n, 'four')]
-  t.same(
+  t.strictSame(
     [...(await findRejected(pool, 'claims', 3, messages)).values()].sort((a, b) =>
       Number(a.offset - b.offset),
     ),
@@ -86,7 +86,7 @@ t.test('skipped offsets are listed, of an erased record too', async (t) => {
     VALUES ('billing', 0, 7, '{}', 'unreadable', 'damaged; skipped offsets 7 to 12 by ops; reason: a disk', 12),
       ('billing', 0, 20, '{}', 'unreadable', 'erased', 23), ('billing', 0, 30, '{}', 'not-json', 'because', NULL),
       ('billing', 1, 40, '{}', 'unreadable', 'damaged; skipped offsets 40 to 41 by ops', 41)`)
-  t.same(await listSkips(pool, 'billing', 0), [
+  t.strictSame(await listSkips(pool, 'billing', 0), [
     { from: 7n, to: 12n },
     { from: 20n, to: 23n },
   ])

@@ -72,8 +72,8 @@ t.beforeEach(async () => {
 
 t.test('an erasure blanks the rows and decisions of a party, and nothing of another', async (t) => {
   const { erasure, listed: _, ...counts } = await erase('party-1')
-  t.same(counts, { logEntries: 4, retries: 2 })
-  t.same(await statuses(), [
+  t.strictSame(counts, { logEntries: 4, retries: 2 })
+  t.strictSame(await statuses(), [
     { event_id: 'failed', status: 'SKIPPED', blank: true },
     { event_id: 'other', status: 'SENT', blank: false },
     { event_id: 'refused', status: 'SKIPPED', blank: true },
@@ -83,7 +83,7 @@ t.test('an erasure blanks the rows and decisions of a party, and nothing of anot
   const decisions = await rowsOf('SELECT decision::text FROM notifications.decision ORDER BY event_id')
   t.equal(decisions.length, 5, 'every decision stays')
   t.notMatch(JSON.stringify(decisions), /a secret|no mailbox/)
-  t.same(
+  t.strictSame(
     await rowsOf(
       `SELECT DISTINCT event_id, receipt FROM notifications.decision WHERE receipt IS NOT NULL ORDER BY 1`,
     ),
@@ -126,7 +126,7 @@ for (const { what, others, before, meanwhile } of MOVES) {
     await erase('party-1', async () => {
       await client.query(`UPDATE notifications.notification_log ${meanwhile}`)
     })
-    t.same(await statusesWithText(), [{ event_id: 'other', status: 'SENT', blank: false }])
+    t.strictSame(await statusesWithText(), [{ event_id: 'other', status: 'SENT', blank: false }])
   })
 }
 
@@ -144,7 +144,7 @@ t.test('an erasure reaches a row that is restored meanwhile', async (t) => {
   const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'skipped'`)
   await client.query(`DELETE FROM notifications.notification_log WHERE locator = $1`, [locator])
   await erase('party-1', async () => void (await verify(true)))
-  t.same(
+  t.strictSame(
     await rowsOf(
       `SELECT count(*)::int AS left FROM notifications.decision WHERE party_locator = 'party-1' AND erased_at IS NULL`,
     ),
@@ -154,13 +154,15 @@ t.test('an erasure reaches a row that is restored meanwhile', async (t) => {
 
 t.test('replay counts erased entries, and restores none of their texts', async (t) => {
   await erase('party-1')
-  t.same(await verify(), [{ kind: 'summary', entries: 5, erased: 4, differences: 0, restored: 0, left: 0 }])
+  t.strictSame(await verify(), [
+    { kind: 'summary', entries: 5, erased: 4, differences: 0, restored: 0, left: 0 },
+  ])
   const before = await rowsOf(
     'SELECT entry::text FROM notifications.notification_log AS entry ORDER BY locator',
   )
   await client.query(`DELETE FROM notifications.notification_log WHERE event_id <> 'skipped'`)
   t.match((await verify(true)).at(-1), { erased: 4, restored: 4, left: 0 })
-  t.same(
+  t.strictSame(
     await rowsOf('SELECT entry::text FROM notifications.notification_log AS entry ORDER BY locator'),
     before,
   )
@@ -217,7 +219,7 @@ t.test('the reason of a retry without a request is blanked with the decision', a
   const reasons = await rowsOf(
     'SELECT event_id AS id, retried_by AS by, retried_because AS because FROM notifications.decision ORDER BY 1',
   )
-  t.same(reasons, [
+  t.strictSame(reasons, [
     { id: 'failed', by: 'o', because: 'erased' },
     { id: 'other', by: 'o', because: 'party-1 called' },
     { id: 'refused', by: null, because: null },
@@ -229,7 +231,7 @@ t.test('the reason of a retry without a request is blanked with the decision', a
 t.test('a row without a decision is blanked too', async (t) => {
   await client.query('DELETE FROM notifications.decision')
   t.match(await erase('party-1'), { logEntries: 3, retries: 2 })
-  t.same((await statusesWithText()).length, 1)
+  t.strictSame((await statusesWithText()).length, 1)
   t.match(await erase('party-1'), { logEntries: 0 })
 })
 
@@ -244,18 +246,18 @@ t.test('contacts are blanked with their history, and opt-outs stay in force', as
   await putPreferences(pool, 'party-1', stored, 'subject')
   await putPreferences(pool, 'party-10', stored, 'subject')
   const { erasure } = await erase('party-1')
-  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 1, preferenceChanges: 2 })
-  t.same(await getPreferences(pool, 'party-1'), { ...stored, email: null, phone: null })
-  t.same(await getPreferences(pool, 'party-10'), stored)
+  t.strictSame(await erasePreferences(pool, erasure, 'party-1'), { preferences: 1, preferenceChanges: 2 })
+  t.strictSame(await getPreferences(pool, 'party-1'), { ...stored, email: null, phone: null })
+  t.strictSame(await getPreferences(pool, 'party-10'), stored)
   const changes = await rowsOf(
     `SELECT before, after, changed_by FROM notifications.preference_change WHERE party_locator = 'party-1' ORDER BY id`,
   )
   const blank = { ...stored, email: null, phone: null }
-  t.same(changes, [
+  t.strictSame(changes, [
     { before: null, after: blank, changed_by: 'subject' },
     { before: blank, after: blank, changed_by: 'subject' },
   ])
-  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
+  t.strictSame(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })
 
 t.test(
@@ -280,7 +282,7 @@ t.test(
     const left = await rowsOf(
       `SELECT event_id FROM notifications.decision WHERE party_locator IS NULL AND erased_at IS NULL ORDER BY 1`,
     )
-    t.same(left, [{ event_id: 'of another' }, { event_id: 'of party 10' }, { event_id: 'read again' }])
+    t.strictSame(left, [{ event_id: 'of another' }, { event_id: 'of party 10' }, { event_id: 'read again' }])
     t.match(await erase('party-1'), { logEntries: 0 })
   },
 )
@@ -308,7 +310,7 @@ t.test('of nobody, a party is found whatever its locator contains, and on each p
     WHERE n >= 5000 OR attempt = 0`)
   const found: string[] = []
   for await (const { locators } of entriesOfNobody(pool, searchOf('party-1'))) found.push(...locators)
-  t.same(found, ['NTF-9005000', 'NTF-9005001'], 'once, also where its attempts are on two pages')
+  t.strictSame(found, ['NTF-9005000', 'NTF-9005001'], 'once, also where its attempts are on two pages')
 })
 
 t.test('long texts of nobody are read in pages of few, and all are found', async (t) => {
@@ -338,15 +340,15 @@ t.test('the author of a change is blanked if it was the person', async (t) => {
   await putPreferences(pool, 'party-10', paid, 'party-1')
   await putPreferences(pool, 'party-10', none, 'member-4711')
   const { erasure } = await erase('party-1')
-  t.same(await countPreferencesToErase(pool, 'party-1'), { preferences: 0, preferenceChanges: 3 })
-  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 3 })
+  t.strictSame(await countPreferencesToErase(pool, 'party-1'), { preferences: 0, preferenceChanges: 3 })
+  t.strictSame(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 3 })
   const authors = await rowsOf('SELECT changed_by FROM notifications.preference_change ORDER BY id')
-  t.same(
+  t.strictSame(
     authors.map(({ changed_by }) => changed_by),
     ['agent', 'erased', 'erased', null, 'member-4712', 'erased', 'member-4711'],
     'a subject other than a locator may be that of a program, which acts for many members',
   )
-  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
+  t.strictSame(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })
 
 t.test('an erased rejected message is not stored again when it is consumed again', async (t) => {

@@ -293,7 +293,7 @@ t.test("no message of another member is named, and none of the member's is misse
     if (mentionIn(ofParty, party) === null) faults.push(`${party} is missed: ${show(ofParty)}`)
     if (mentionIn(asParty(party), party) !== 'named' && party !== '.') faults.push(`${party} is not erased`)
   }
-  t.same(faults.slice(0, 20), [])
+  t.strictSame(faults.slice(0, 20), [])
 })
 
 const show = ({ key, value, headers }: Sent) =>

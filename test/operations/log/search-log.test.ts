@@ -55,7 +55,8 @@ t.test('an exact name is found, as each thing that it names', async (t) => {
     'Émile_%': 'member',
     ['x'.repeat(3_000)]: 'reference',
   }
-  for (const [name, kind] of Object.entries(NAMES)) t.same((await search(name)).hits, [`${kind} ${name}`])
+  for (const [name, kind] of Object.entries(NAMES))
+    t.strictSame((await search(name)).hits, [`${kind} ${name}`])
 })
 
 t.test(
@@ -104,7 +105,7 @@ t.test(
     }
     for (const [text, offer] of Object.entries(OFFERS)) {
       const { hits, similar } = await search(text)
-      t.same(hits, [], text)
+      t.strictSame(hits, [], text)
       t.ok(similar.includes(offer), `${text}: ${similar}`)
     }
   },
@@ -125,12 +126,12 @@ t.test(
     }))
     await record(pool, others)
     const { similar, endings } = await searchLog(pool, '4091', KNOWN)
-    t.same(
+    t.strictSame(
       similar.map(({ value }) => value),
       references.toReversed().slice(0, 20),
     )
-    t.same(endings, [{ kind: 'reference', count: 25, isMore: false }])
-    t.same(await searchLog(pool, 'q', KNOWN), {
+    t.strictSame(endings, [{ kind: 'reference', count: 25, isMore: false }])
+    t.strictSame(await searchLog(pool, 'q', KNOWN), {
       hits: [],
       similar: [],
       beginnings: [],
@@ -138,7 +139,7 @@ t.test(
     })
     const { similar: whole } = await searchLog(pool, '1000007 q', KNOWN)
     t.match(whole, [{ value: '1000007-Q', locator: /^NTF-/ }], 'another spelling of its only entry')
-    t.same((await search('00056')).similar[0], 'reference CLA-2026-00056', 'no longer number hides it')
+    t.strictSame((await search('00056')).similar[0], 'reference CLA-2026-00056', 'no longer number hides it')
   },
 )
 
@@ -147,7 +148,7 @@ t.test('names that differ in their separators are both offered', async (t) => {
     { eventId: 'spelled-1', partyLocator: 'party-0030', reference: 'AB 1-2' },
     { eventId: 'spelled-2', partyLocator: 'party-0030', reference: 'AB-12' },
   ])
-  t.same((await search('ab12')).similar.sort(), ['reference AB 1-2', 'reference AB-12'])
+  t.strictSame((await search('ab12')).similar.sort(), ['reference AB 1-2', 'reference AB-12'])
 })
 
 t.test(
@@ -155,15 +156,16 @@ t.test(
   async (t) => {
     const { similar } = await search('party-00')
     const beginnings = async (text: string) => (await searchLog(pool, text, KNOWN)).beginnings
-    t.same(await beginnings('party-00'), ['member'])
-    t.same(await beginnings('CLA-2026-'), ['reference'])
-    for (const text of ['party-003', ' party-00 ']) t.same(await beginnings(text), ['member'], text)
-    t.same(await beginnings('party-004'), [], 'both are listed')
-    t.same(
+    t.strictSame(await beginnings('party-00'), ['member'])
+    t.strictSame(await beginnings('CLA-2026-'), ['reference'])
+    for (const text of ['party-003', ' party-00 ']) t.strictSame(await beginnings(text), ['member'], text)
+    t.strictSame(await beginnings('party-004'), [], 'both are listed')
+    t.strictSame(
       similar,
       parties.slice(0, 8).map((party) => `member ${party}`),
     )
-    for (const text of ['nothing', 'party-00%', '_____-00', 'zzz']) t.same((await search(text)).similar, [])
+    for (const text of ['nothing', 'party-00%', '_____-00', 'zzz'])
+      t.strictSame((await search(text)).similar, [])
   },
 )
 
@@ -172,7 +174,7 @@ t.test('the event types of the log are listed with the time of their newest entr
     `UPDATE notifications.notification_log SET event_type = 'old', created_at = '2020-01-31T12:00:00Z' WHERE event_id = 'own'`,
   )
   const found = await listEventTypes(pool)
-  t.same(found[1], { eventType: 'old', lastAt: '2020-01-31T12:00:00.000000Z' })
+  t.strictSame(found[1], { eventType: 'old', lastAt: '2020-01-31T12:00:00.000000Z' })
   t.match(found[0], { eventType: 'claim.paid', lastAt: /^20.*Z$/ })
   t.equal(found.length, 2)
 })

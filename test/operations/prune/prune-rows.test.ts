@@ -41,16 +41,16 @@ t.test('a row that a retry holds, or has made due since the page was read, stays
       UPDATE notifications.notification_log SET status = 'FAILED', sent_at = NULL, failure_reason = 'no mailbox'
       WHERE event_id = 'due'`),
   )
-  t.same(await eventIds('notification_log'), ['due', 'held'])
-  t.same(await eventIds('decision'), ['due', 'held'])
+  t.strictSame(await eventIds('notification_log'), ['due', 'held'])
+  t.strictSame(await eventIds('decision'), ['due', 'held'])
 })
 
 t.test('a young decision without a row stays for a rebuild', async (t) => {
   await client.query('DELETE FROM notifications.notification_log')
   await pruneAll(Date.now() - 60_000)
-  t.same(await eventIds('decision'), ['due', 'held', 'old'])
+  t.strictSame(await eventIds('decision'), ['due', 'held', 'old'])
   await pruneAll(Date.now() + 60_000)
-  t.same(await eventIds('decision'), [])
+  t.strictSame(await eventIds('decision'), [])
 })
 
 t.test(
@@ -65,11 +65,11 @@ t.test(
     await client.query('SELECT pg_advisory_xact_lock_shared($1)', [ERASURE_LOCK])
     const pruned = pruneAll(Date.now() + 60_000)
     await until(async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 1, { what: 'it to wait' })
-    t.same(await eventIds('notification_log'), ['due', 'held', 'old'])
+    t.strictSame(await eventIds('notification_log'), ['due', 'held', 'old'])
     await client.query('COMMIT')
     await pruned
     t.equal((await client.query('SELECT FROM notifications.rejected_message')).rowCount, 0)
-    t.same(await eventIds('notification_log'), [])
+    t.strictSame(await eventIds('notification_log'), [])
   },
 )
 
@@ -82,7 +82,7 @@ t.test('an old rejected message goes, whatever clock the 1,000 before it were re
   const { rows } = await client.query(
     'SELECT max("offset")::integer AS last FROM notifications.rejected_message',
   )
-  t.same(rows, [{ last: 1_000 }])
+  t.strictSame(rows, [{ last: 1_000 }])
 })
 
 t.test('a changed checkpoint stays, and its reason goes once it is old', async (t) => {
@@ -93,7 +93,7 @@ t.test('a changed checkpoint stays, and its reason goes once it is old', async (
   const { rows } = await client.query(
     'SELECT partition_id, because FROM notifications.checkpoint_change ORDER BY partition_id',
   )
-  t.same(rows, [
+  t.strictSame(rows, [
     { partition_id: 0, because: 'pruned' },
     { partition_id: 1, because: 'young' },
   ])
@@ -117,5 +117,5 @@ t.test('a redrive goes with its message, also if that went before', async (t) =>
   for await (const _ of prune(pool, limits, null));
   t.equal((await redriven()).length, 3, 'a dry run deletes nothing')
   await pruneAll(Date.now() - 60_000)
-  t.same(await redriven(), [{ id: 2, count: 1_001 }])
+  t.strictSame(await redriven(), [{ id: 2, count: 1_001 }])
 })

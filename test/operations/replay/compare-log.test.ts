@@ -58,13 +58,13 @@ t.test('an unchanged log has no difference to its decisions', async (t) => {
   const statuses = await rowsOf(`
     SELECT event_id, status, attempt_count FROM notifications.notification_log
     WHERE event_id LIKE 'retried-%' ORDER BY event_id`)
-  t.same(statuses, [
+  t.strictSame(statuses, [
     { event_id: 'retried-deferred', status: 'SENT', attempt_count: 2 },
     { event_id: 'retried-refused', status: 'SENT', attempt_count: 3 },
     { event_id: 'retried-sent', status: 'SENT', attempt_count: 2 },
     { event_id: 'retried-skipped', status: 'SKIPPED', attempt_count: 1 },
   ])
-  t.same(await verify(), {
+  t.strictSame(await verify(), {
     isSound: true,
     findings: [],
     said: [],
@@ -93,7 +93,7 @@ t.test('deleted and changed rows are reported, and only missing ones are inserte
 
   const verified = await verify()
   t.equal(verified.isSound, false)
-  t.same(verified.summary, { entries: 16, erased: 0, differences: 12, restored: 0, left: 12 })
+  t.strictSame(verified.summary, { entries: 16, erased: 0, differences: 12, restored: 0, left: 12 })
   const said = verified.said.join('\n')
   t.match(said, `${await locatorOf('sent')}: the row is missing (event "sent")\n`)
   t.match(said, 'NTF-imported: no decision explains the row (event "imported")')
@@ -103,13 +103,13 @@ t.test('deleted and changed rows are reported, and only missing ones are inserte
   )
   t.match(said, `${await locatorOf('retried-sent')}: attempt_count is 7, but its decisions give 2\n`)
   t.match(said, `${await locatorOf('retried-sent')}: created_at is `)
-  t.same(await everything(), damaged)
+  t.strictSame(await everything(), damaged)
 
   const rebuilt = await rebuild()
   t.equal(rebuilt.isSound, false)
-  t.same(rebuilt.summary, { entries: 16, erased: 0, differences: 12, restored: 5, left: 7 })
-  t.same((await everything()).decisions, damaged.decisions)
-  t.same((await verify()).summary, { entries: 16, erased: 0, differences: 7, restored: 0, left: 7 })
+  t.strictSame(rebuilt.summary, { entries: 16, erased: 0, differences: 12, restored: 5, left: 7 })
+  t.strictSame((await everything()).decisions, damaged.decisions)
+  t.strictSame((await verify()).summary, { entries: 16, erased: 0, differences: 7, restored: 0, left: 7 })
 })
 
 t.test('a log that was lost entirely is rebuilt byte for byte', async (t) => {
@@ -117,8 +117,8 @@ t.test('a log that was lost entirely is rebuilt byte for byte', async (t) => {
   await client.query('TRUNCATE notifications.notification_log')
   const rebuilt = await rebuild()
   t.equal(rebuilt.isSound, true)
-  t.same(rebuilt.summary, { entries: 14, erased: 0, differences: 14, restored: 14, left: 0 })
-  t.same(await everything(), before)
+  t.strictSame(rebuilt.summary, { entries: 14, erased: 0, differences: 14, restored: 14, left: 0 })
+  t.strictSame(await everything(), before)
   t.equal((await verify()).isSound, true)
 })
 
@@ -130,10 +130,10 @@ t.test('a decision that its rule table would not make is reported, and never cha
   const before = await everything()
   const { isSound, said } = await rebuild()
   t.equal(isSound, false)
-  t.same(said, [
+  t.strictSame(said, [
     `${locator}: attempt 1: decided SEND by email by rule "email", but the rule table then in force decides SKIP (event type opted out) by rule "opted-out"`,
   ])
-  t.same(await everything(), before)
+  t.strictSame(await everything(), before)
 })
 
 t.test('a source missing in the archive is reported once, with the number of its entries', async (t) => {
@@ -151,10 +151,10 @@ t.test('a source missing in the archive is reported once, with the number of its
   await client.query(`UPDATE notifications.decision SET variables = NULL WHERE event_id = 'failed'`)
   const { isSound, findings, summary } = await rebuild()
   t.equal(isSound, false)
-  t.same(summary, { entries: 14, erased: 0, differences: 1, restored: 0, left: 1 })
+  t.strictSame(summary, { entries: 14, erased: 0, differences: 1, restored: 0, left: 1 })
   const unverified = findings.flatMap((finding) => (finding.kind === 'unverified' ? [finding] : []))
   t.equal(findings.length, unverified.length + 1)
-  t.same(
+  t.strictSame(
     new Map(unverified.map(({ fault, entries }) => [fault, entries])),
     new Map([
       [`the decisions cannot be made again: rule table revision ${revision} was changed in the archive`, 14],
@@ -166,6 +166,6 @@ t.test('a source missing in the archive is reported once, with the number of its
 
 t.test('a row that changed since it was found stays unchanged', async (t) => {
   const before = await everything()
-  t.same(await restoreMissingEntries(pool, [await locatorOf('sent')], () => null), [])
-  t.same(await everything(), before)
+  t.strictSame(await restoreMissingEntries(pool, [await locatorOf('sent')], () => null), [])
+  t.strictSame(await everything(), before)
 })

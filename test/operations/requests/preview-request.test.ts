@@ -88,7 +88,7 @@ t.test('the preview of a retry tells apart what stays unchanged, and how old the
     wanted,
     loadEnvelopeMaps(JSON.stringify(FIELDS)),
   )
-  t.same([count, ages], [3, { day: 1, week: 1, older: 0 }])
+  t.strictSame([count, ages], [3, { day: 1, week: 1, older: 0 }])
   t.match(groups, [
     { count: 2, isUnchanged: false },
     { count: 1, isUnchanged: true },
