@@ -30,7 +30,7 @@ t.test('the default table gives the dispatch rules of the specification', async 
     const expected = EXPECTED.filter(([some]) =>
       Object.entries(some).every(([key, value]) => facts[key as keyof Situation] === value),
     )
-    t.same(
+    t.strictSame(
       [said],
       expected.map(([, what]) => what),
       JSON.stringify(facts),

@@ -59,8 +59,8 @@ t.test('pages are asked for one after the other, and each rule table once', asyn
   const source = aSource([[aGroup('claim.paid', FOUND, 2)], [], [aGroup('claim.paid', FOUND, 3)]])
   const progress: number[] = []
   t.match(await report(source, (count) => progress.push(count)), { events: 5, changed: 5, undecided: 0 })
-  t.same(source.asked, [null, 'r1', '1', '2'])
-  t.same(progress, [2, 2, 5])
+  t.strictSame(source.asked, [null, 'r1', '1', '2'])
+  t.strictSame(progress, [2, 2, 5])
 })
 
 t.test('pages add up to the whole', async () => {
@@ -106,7 +106,7 @@ t.test('changes of one kind are counted by event type, and listed with their mem
     ...{ eventType: 'claim.paid', before: 'SEND by email', after: 'SKIP (muted)' },
     ...{ ruleBefore: 'email', ruleAfter: 'muted', partyLocator: 'party-1', createdAt: null },
   }
-  t.same(await listChanged(kind, membersOf(1)), [
+  t.strictSame(await listChanged(kind, membersOf(1)), [
     { ...event, locator: `0/claim.paid ${FOUND}/0` },
     { ...event, locator: `1/claim.paid ${FOUND}/0` },
   ])
@@ -118,7 +118,7 @@ t.test('a list ends at its limit, and so do the places that are kept for it', as
   const { kinds } = await report(aSource(pages))
   const [kind] = kinds as [(typeof kinds)[number]]
   t.match(kind, { count: 5 * half })
-  t.same(
+  t.strictSame(
     kind.changes[0]?.[1].map(({ cursor }) => cursor),
     [null, '1'],
   )

@@ -52,7 +52,7 @@ t.test('an event counts once, by its last decision, with those before it, whatev
     const told = all.map(
       ({ facts, ruleId, isPartyInvalid }) => `${facts.eventType} ${ruleId} ${isPartyInvalid}`,
     )
-    t.same([...new Set(told)].sort(), [
+    t.strictSame([...new Set(told)].sort(), [
       'claim.paid email false',
       'claim.paid no-party false',
       'claim.paid no-party true',
@@ -94,9 +94,9 @@ t.test('each decision says whether an operator requested it', async (t) => {
     const retried = all.filter(({ earlier }) => earlier.length > 0)
     return retried.flatMap(({ earlier, onRequest }) => [...earlier.map((step) => step.onRequest), onRequest])
   }
-  t.same(await asked(1), [false, true])
-  t.same(await asked(0), [true, false])
-  t.same(await asked(), [false, false])
+  t.strictSame(await asked(1), [false, true])
+  t.strictSame(await asked(0), [true, false])
+  t.strictSame(await asked(), [false, false])
 })
 
 t.test('earlier decisions do not count, to the microsecond', async (t) => {

@@ -262,7 +262,7 @@ t.test(
     )
     const place = /\("(.*?)"\) for all /.exec(fault?.text ?? '')?.[1] ?? ''
     const moved = await checkRuleFiles(above(place, [last]), DEFAULT_PROMISES, EVENT_TYPES)
-    t.same(moved.table.faults, [])
+    t.strictSame(moved.table.faults, [])
   },
 )
 
@@ -276,7 +276,7 @@ t.test('a new rule that rows above leave a part says how much it decides', async
     },
   ])
   const whole = await checkRuleFiles(above('opted-out', [muted]), DEFAULT_PROMISES, EVENT_TYPES, { rules })
-  t.same(whole.table.warnings, [])
+  t.strictSame(whole.table.warnings, [])
 })
 
 t.test(
@@ -293,9 +293,13 @@ t.test(
       outcome: 'SEND',
       sendBy: 'EMAIL',
     })
-    t.same(await warningsOf(above('no-email', [send])), [], 'a promise keeps it below "opted-out"')
+    t.strictSame(await warningsOf(above('no-email', [send])), [], 'a promise keeps it below "opted-out"')
     const muted = rule({ rule: 'muted', eventType: 'invoice.paid', party: 'found', reason: 'muted' })
-    t.same(await warningsOf(above('email', [muted])), [], 'those above tell nobody, either')
-    t.same(await warningsOf(DEFAULT_TABLE.replace('\nin-app,', '\napp,')), [], 'a new name is no new rule')
+    t.strictSame(await warningsOf(above('email', [muted])), [], 'those above tell nobody, either')
+    t.strictSame(
+      await warningsOf(DEFAULT_TABLE.replace('\nin-app,', '\napp,')),
+      [],
+      'a new name is no new rule',
+    )
   },
 )

@@ -22,7 +22,7 @@ t.test('an explanation is doubtful if it is a copy, or if it stayed while the ru
       findCopiedReasons(rulesOf(row), before).map(describeFault),
       warning === null ? { length: 0 } : [warning],
     )
-  t.same(findCopiedReasons(rulesOf(rule(A), rule({ ...A, rule: 'a-copy' }))).map(describeFault), [
+  t.strictSame(findCopiedReasons(rulesOf(rule(A), rule({ ...A, rule: 'a-copy' }))).map(describeFault), [
     'row 3, column "because": it is word for word that of rule "a" (row 2): members hear it when they ask why',
   ])
 })

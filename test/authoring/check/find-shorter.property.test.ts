@@ -90,7 +90,7 @@ t.test('a row that rows below replace is told; the last one for its cases is not
   const hints = await shorterOf(
     table(rule({ rule: 'first', eventType: 'claim.paid', ...SAME }), rule({ rule: 'all', ...SAME })),
   )
-  t.same(hints, [
+  t.strictSame(hints, [
     { row: 2, text: 'without rule "first" every decision would be the same, by rules below it', edit: null },
   ])
 })

@@ -47,7 +47,7 @@ async function reviewOf(
 
 t.test('the files in force have no fault, keep all promises and change nothing', async (t) => {
   const { table, promises, texts, summary } = await reviewOf({})
-  t.same([table.faults, promises.faults, texts.report.faults], [[], [], []])
+  t.strictSame([table.faults, promises.faults, texts.report.faults], [[], [], []])
   t.match(promises.summary, `${PROMISE_COUNT} promises, all kept`)
   t.match(summary, { diff: { changes: [] }, rows: [], texts: [] })
   t.equal(summary.reviews.at(-3)?.file, 'templates/', 'a warning about all texts')
@@ -68,7 +68,7 @@ t.test('deleted, narrowed or renamed rows are reported, even if no decision chan
       .replace('opted out of,,', 'opted out of,not claim.paid,'),
   })
   t.equal(report.summary, `${PROMISE_COUNT - 1} promises, all kept`)
-  t.same(
+  t.strictSame(
     summary.rows.map(({ text }) => text),
     [
       'promise deleted: "We never send a text message without a phone number"',
@@ -86,7 +86,7 @@ t.test('a new text counts for the rules, and its file name is checked', async (t
   const { summary, ruleTable } = await reviewOf(withText('policy.transferred.mustache'))
   t.match(summary.texts, [{ eventType: 'policy.transferred', before: null }])
   const decide = (eventType: string) => ruleTable?.decide({ ...someFacts(), eventType }).ruleId
-  t.same([decide('policy.transferred'), decide('policy.moved')], ['email', 'no-text'])
+  t.strictSame([decide('policy.transferred'), decide('policy.moved')], ['email', 'no-text'])
   const { texts } = await reviewOf(withText('Claim.paid (1).mustache'))
   t.match(texts.report.faults, [{ line: null, text: /did you mean "claim\.paid"/ }])
 })
@@ -106,8 +106,8 @@ const aSheet = (...columns: readonly string[]) => ({ what: 'row', columns, optio
 t.test('a file keeps its own columns, and gets another one once a cell of it is filled', async (t) => {
   const form = { ...aSheet('a', 'b', 'c', 'd'), optional: ['b', 'c'] }
   const { columns, rows } = readGrid('d;a\n4;1\n', form)
-  t.same(columns, ['d', 'a'])
-  t.same(rows, [['1', '', '', '4']])
+  t.strictSame(columns, ['d', 'a'])
+  t.strictSame(rows, [['1', '', '', '4']])
   t.equal(gridToCsv(form.columns, rows ?? [], columns), 'd,a\n4,1\n')
   t.equal(gridToCsv(form.columns, [['1', '', '3', '4']], columns), 'd,a,c\n4,1,3\n')
   t.equal(gridToCsv(form.columns, [['1', '2', '3', '4']], columns), 'd,a,b,c\n4,1,2,3\n')
@@ -117,7 +117,7 @@ t.test('cells with any content are written back; a line break becomes a space', 
   const columns = ['a', 'b', 'c']
   const cells = ['=1+1', 'x, "y"; z', "'<img src=x onerror=alert(1)>"]
   const { rows } = readGrid(gridToCsv(columns, [cells, ['two\r\nlines', '', ' c ']]), aSheet(...columns))
-  t.same(rows, [cells, ['two lines', '', 'c']])
+  t.strictSame(rows, [cells, ['two lines', '', 'c']])
   t.end()
 })
 
@@ -321,7 +321,7 @@ t.test('a weaker promise stands first in the summary, with what it forbade and t
 t.test(
   'a table that could be shorter says so at the end of the summary; the one in force could not',
   async (t) => {
-    t.same((await reviewOf({})).summary.shorter, [])
+    t.strictSame((await reviewOf({})).summary.shorter, [])
     const { summary } = await reviewOf({
       table: above('no-party', [
         rule({ rule: 'again', eventType: 'claim.paid', party: 'missing', reason: 'no party locator' }),

@@ -31,7 +31,7 @@ t.test('characters that lengthen an SMS and unused variables cause warnings', as
   })
   const { warnings } = checkTemplates(withoutReason, { sha256 })
   t.strictSame(warnings, [{ file: '', line: null, text: 'no template uses {{reason}}' }])
-  t.same(warnings.map(describeTemplateFault), ['no template uses {{reason}}'])
+  t.strictSame(warnings.map(describeTemplateFault), ['no template uses {{reason}}'])
 })
 
 t.test('a reason that is inserted where there may be none causes a warning', async (t) => {

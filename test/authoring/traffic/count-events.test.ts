@@ -38,9 +38,9 @@ t.test('an event counts once, by its last facts; small groups and unknown facts 
 
 t.test('the period is 30 whole days: neither today nor what is older', async (t) => {
   const today = await countEvents(pool, Number(decided.first), () => {})
-  t.same([today.groups, today.restCount], [[], 0])
+  t.strictSame([today.groups, today.restCount], [[], 0])
   const later = await countEvents(pool, Number(decided.last) + 31 * DAY_MS, () => {})
-  t.same([later.groups, later.restCount], [[], 0])
+  t.strictSame([later.groups, later.restCount], [[], 0])
   t.equal(Date.parse(later.lastDay) - Date.parse(later.firstDay), 29 * DAY_MS)
 })
 
