@@ -49,7 +49,7 @@ t.test('every relative link leads to a file, and every anchor to a heading', asy
   const links = pages.flatMap((page) =>
     [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => ({ page, link })),
   )
-  t.same(
+  t.strictSame(
     links.map(({ page, link }) => faultOf(page, link)).filter((fault) => fault !== null),
     [],
   )
@@ -63,7 +63,7 @@ t.test('every page can be reached from the README', async (t) => {
       if (pages.includes(target)) reached.add(target)
     }
   }
-  t.same(
+  t.strictSame(
     pages.filter((page) => !reached.has(page)),
     [],
   )
@@ -81,6 +81,6 @@ t.test(
         .split('\n')
         .map((path) => path.split('/')[0] ?? ''),
     )
-    t.same([...names].filter((name) => !name.startsWith('.')).sort(), TOP_LEVEL.split(' '))
+    t.strictSame([...names].filter((name) => !name.startsWith('.')).sort(), TOP_LEVEL.split(' '))
   },
 )

@@ -71,14 +71,14 @@ t.test('a statement that blocks writers, or breaks the running version, is a fau
 
 t.test('a statement that blocks nobody is no fault', async (t) => {
   for (const [name, source] of Object.entries(SAMPLE_MIGRATIONS))
-    t.same(migrationFaults(`-- Why: a sample.\n${source}`), [], name)
+    t.strictSame(migrationFaults(`-- Why: a sample.\n${source}`), [], name)
 })
 
 t.test('only a table of the same file may be referenced, or indexed under a lock', async (t) => {
   const made = 'CREATE TABLE s.new (a text UNIQUE)'
-  t.same(faultsOf(made, 'CREATE INDEX b ON s.new (a)'), [])
+  t.strictSame(faultsOf(made, 'CREATE INDEX b ON s.new (a)'), [])
   t.match(faultsOf(made, 'CREATE INDEX b ON s.news (a)'), [/write one of the forms/])
-  t.same(faultsOf(made, 'CREATE TABLE s.more (a text REFERENCES s.new (a))'), [])
+  t.strictSame(faultsOf(made, 'CREATE TABLE s.more (a text REFERENCES s.new (a))'), [])
   t.match(faultsOf('CREATE TABLE s.more (a text REFERENCES s.log)'), [
     /foreign key to a table of another file/,
   ])
@@ -94,5 +94,5 @@ t.test('statements that cannot share a file are a fault', async (t) => {
 t.test('the migrations have no fault', async (t) => {
   const dir = new URL('../../db/migrations/', import.meta.url)
   for (const file of await readdir(dir))
-    t.same(migrationFaults(await readFile(new URL(file, dir), 'utf8')), [], file)
+    t.strictSame(migrationFaults(await readFile(new URL(file, dir), 'utf8')), [], file)
 })

@@ -24,7 +24,7 @@ t.test('the release workflow calls targets that exist', async (t) => {
   const { jobs } = parse(workflow)
   const commands = [...jobs.test.steps, ...jobs.release.steps].map(({ run = '' }) => run).join('\n')
   const targets = [...commands.matchAll(/make (?:--\S+ )*(\S+)/g)].map(([, target]) => target)
-  t.same(targets, ['test', 'release-notes'])
+  t.strictSame(targets, ['test', 'release-notes'])
   const makefile = readFileSync(new URL('../../Makefile', import.meta.url), 'utf8')
   for (const target of targets) t.match(makefile, new RegExp(`^${target}:`, 'm'))
 })
@@ -33,7 +33,7 @@ t.test('only a job in which no dependency ran may publish', async (t) => {
   const { permissions, jobs } = parse(
     readFileSync(new URL('../../.github/workflows/release.yml', import.meta.url), 'utf8'),
   )
-  t.same(permissions, { contents: 'read' })
+  t.strictSame(permissions, { contents: 'read' })
   t.match(jobs, { test: { permissions: undefined }, release: { needs: 'test' } })
   const commands = jobs.release.steps.map(({ run = '' }) => run).join('\n')
   t.notMatch(commands, /make (?:--\S+ )*(?!release-notes)\w|npm|node |src\/main\.ts/)

@@ -154,7 +154,7 @@ t.test('two cycles of faults lose nothing and duplicate nothing', { skip: SKIP_M
     logDir: t.testdir(),
     log: (line) => t.comment(line),
   })
-  t.same(report.violations, [])
+  t.strictSame(report.violations, [])
   const { requestedCount, secondTableCount, erasedCount, putCount, storedCount } = report
   const { redrivenCount, dismissedCount, prunedCount } = report
   const counts = {

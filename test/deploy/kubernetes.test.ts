@@ -144,7 +144,7 @@ t.test('the documented commands create what the next ones need', async (t) => {
         .filter(({ file }) => filesOf(path).includes(file))
         .map(({ manifest }) => manifest)
       for (const { kind, metadata } of applied) created.add(`${kind} ${metadata.name}`)
-      t.same(
+      t.strictSame(
         applied.flatMap(needsOf).filter((need) => !created.has(need)),
         [],
         `${command} ${path}`,

@@ -110,9 +110,10 @@ t.test('it uses its own data on given servers, reports a part that ends, and sto
   t.strictSame(pids.filter(isRunning), [])
   const written = `
     SELECT (SELECT count(*) FROM notifications.notification_log) + (SELECT count(*) FROM notifications.notification_preferences)`
-  t.same((await onServer(database.url, (client) => client.query({ text: written, rowMode: 'array' }))).rows, [
-    ['0'],
-  ])
+  t.strictSame(
+    (await onServer(database.url, (client) => client.query({ text: written, rowMode: 'array' }))).rows,
+    [['0']],
+  )
   t.notOk((await topics()).includes(topic))
 })
 

@@ -34,7 +34,7 @@ for (const isTTY of [true, false]) {
     note(world, 'the end')
     const shown = (...texts: string[]) =>
       isTTY ? [...texts.map((text) => `${EMPTY_LINE}${text}`), EMPTY_LINE] : []
-    t.same(written, [...shown('1 event', '3 events'), 'a line\n', ...shown('4 events'), 'the end\n'])
+    t.strictSame(written, [...shown('1 event', '3 events'), 'a line\n', ...shown('4 events'), 'the end\n'])
   })
 }
 
@@ -50,15 +50,15 @@ for (const isTTY of [true, false]) {
     )
     const all = written.join('')
     const obeyed = ['\u001b', '\u0007', '\u009b', '\u202e', '\u{e0001}']
-    t.same(
+    t.strictSame(
       obeyed.filter((one) => all.includes(one)),
       isTTY ? [] : obeyed,
     )
-    t.same(JSON.parse(written[1] ?? ''), { subject }, 'JSON stays what it was')
+    t.strictSame(JSON.parse(written[1] ?? ''), { subject }, 'JSON stays what it was')
     t.equal(written[2], 'x,y\r\n')
     if (isTTY) t.equal(written[0], 'a\\u001b]0;x\\u0007\\u009b2J\\u202e\\udb40\\udc01é\tb\n')
     else
-      t.same(
+      t.strictSame(
         written,
         lines.map((line) => `${line}\n`),
       )

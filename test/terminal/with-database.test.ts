@@ -28,7 +28,7 @@ t.test('a command names the remedy for a database that is not migrated', async (
 
 t.test('a command names the remedy for an unreachable database', async (t) => {
   const DATABASE_URL = 'postgres://127.0.0.1:1/notifications'
-  t.same(await command(['why', 'NTF-1'], { DATABASE_URL }), {
+  t.strictSame(await command(['why', 'NTF-1'], { DATABASE_URL }), {
     code: 1,
     stdout: '',
     stderr:
