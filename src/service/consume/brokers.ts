@@ -24,7 +24,7 @@ const EARLIEST = '-2'
 const FETCH_WAIT_MS = 500
 const ASK_COUNT_MAX = 10
 const REACHABLE_MAX_MS = 2_000
-/** As Java's consumer. An answer of 4 MB then needs a line of 140 kB/s. */
+/** As Java's consumer. An answer of 1 MB, the largest batch that brokers take by default, needs a line of 35 kB/s. */
 export const FETCH_MAX_MS = 30_000
 
 /**

@@ -16,8 +16,8 @@ export interface FetcherNeeds extends Pick<PartitionNeeds, 'sleep' | 'wallMs' | 
   readonly cluster: Pick<Cluster, 'ask' | 'leaderOf' | 'refresh' | 'refreshCount'>
 }
 
-/** Limits one answer of a broker. */
-const FETCH_BYTES = 4 * 1024 * 1024
+/** Limits one answer of a broker: with FETCH_MAX_MS, the slowest line on which a backlog comes. */
+const FETCH_BYTES = 1024 * 1024
 /** Limits one partition in an answer: about the size of a full batch of events. */
 const PARTITION_FETCH_BYTES = 512 * 1024
 /** Time that a broker waits for a first message. */
