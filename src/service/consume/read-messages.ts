@@ -23,7 +23,10 @@ export async function readMessages(
   const [first, ...others] = places
   if (first === undefined) return found
   const topics = [...new Set(places.map(({ topic }) => topic))]
-  const ends = await brokers.readEnds(topics, READ_COMMITTED)
+  let ends = await brokers.readEnds(topics, READ_COMMITTED)
+  // Without ends a partition is gone, has no leader, or has had one only since they were asked for.
+  if (places.some((place) => !ends.has(partitionKey(place))))
+    ends = await brokers.readEnds(topics, READ_COMMITTED)
   const unserved = new Map(brokers.listUnserved(topics))
   const findUnserved = (place: Place) => unserved.get(place.topic) ?? unserved.get(partitionKey(place))
   const blocked = findUnserved(first)

@@ -72,6 +72,13 @@ t.test('a partition that no broker serves is not taken for one without messages'
   )
 })
 
+t.test('a partition whose leader is elected meanwhile is not taken for one without messages', async (t) => {
+  const broker = brokerOf(LOG)
+  let readCount = 0
+  const readEnds = async () => (readCount++ === 0 ? new Map() : broker.readEnds())
+  t.same(await read({ ...broker, readEnds }, 3), ['three'])
+})
+
 t.test('a batch that cannot be read has no messages, and holds up no others', async (t) => {
   const broken = Buffer.from(LOG[0] ?? '')
   broken.writeInt32BE(0, 17)
