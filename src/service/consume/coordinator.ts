@@ -21,6 +21,8 @@ import { errorType } from './kafka-client.ts'
 const REBALANCE_TIMEOUT_MS = 60_000
 /** The coordinator answers a join once the slowest member has joined. */
 const JOIN_MAX_MS = REBALANCE_TIMEOUT_MS + 5_000
+/** It answers a sync once the leader, which may first have to find a broker that answers, has assigned the partitions. */
+const SYNC_MAX_MS = 20_000
 const JOIN_COUNT_MAX = 5
 /** After this time without an answer, another broker may coordinate the group. */
 const LATE_COORDINATOR_MS = 2_000
@@ -148,15 +150,14 @@ export class Coordinator {
 
   async #joinOnce(topics: readonly string[]): Promise<Assignment> {
     const { groupId, build, sessionTimeoutMs: sessionTimeout } = this.#options
-    const joined = await this.#join((broker) =>
-      this.#joinGroup(broker, {
-        groupId,
-        sessionTimeout,
-        rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-        protocolType: 'consumer',
-        groupProtocols: [encodeSubscription(topics, build)],
-      }),
-    )
+    const joining = {
+      groupId,
+      sessionTimeout,
+      rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+      protocolType: 'consumer',
+      groupProtocols: [encodeSubscription(topics, build)],
+    }
+    const joined = await this.#askApart((broker) => this.#joinGroup(broker, joining), JOIN_MAX_MS)
     const { generationId, memberId, leaderId, members } = joined
     this.#memberId = memberId
     this.#generationId = generationId
@@ -164,7 +165,7 @@ export class Coordinator {
     const groupAssignment =
       leaderId === memberId ? await this.#assignAll(members.map(decodeSubscription)) : []
     const request = { groupId, generationId, memberId, groupAssignment }
-    const { memberAssignment } = await this.#join((broker) => broker.syncGroup(request))
+    const { memberAssignment } = await this.#askApart((broker) => broker.syncGroup(request), SYNC_MAX_MS)
     return decodeAssignment(memberAssignment)
   }
 
@@ -213,12 +214,12 @@ export class Coordinator {
     return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)))
   }
 
-  /** A broker answers nothing else on the connection of a join until the slowest member has joined. */
-  async #join<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
+  /** A broker answers nothing else on the connection of a join or sync until the other members have done their part. */
+  async #askApart<T>(request: (broker: Broker) => Promise<T>, maxMs: number): Promise<T> {
     const { cluster, groupId } = this.#options
     const nodeId = await cluster.findCoordinator(groupId)
     this.#nodeId = nodeId
-    return this.#noteAnswer(nodeId, cluster.askApart(nodeId, request, JOIN_MAX_MS))
+    return this.#noteAnswer(nodeId, cluster.askApart(nodeId, request, maxMs))
   }
 
   async #ask<T>(request: (broker: Broker) => Promise<T>): Promise<T> {
