@@ -79,7 +79,7 @@ t.test('redrive requires a selection, a reason and a confirmation', async (t) =>
     code: 0,
     stdout:
       /^3 items\n {2}1 {2}if the database takes its row now\n {2}1 {2}would be left unchanged: still rejected: the value is not valid JSON\n/,
-    stderr: /^Dry run, nothing was asked for: redrive of all open unreadable messages, by their last reasons/,
+    stderr: /^Dry run, nothing was requested: redrive of all open unreadable messages, by their last reasons/,
   })
   t.strictSame(await counts(), { rows: 0, decisions: 0, redrives: 0 })
 })

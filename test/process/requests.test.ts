@@ -128,7 +128,7 @@ t.test('a dry run counts the entries by their reasons, and asks for nothing', as
     t.match(stdout, new RegExp(`^ {2}1 {2}${reason}$`, 'm'))
   t.match(
     stderr,
-    /^Failed entries that wait .*\nDry run, nothing was asked for: retry of all log entries not told/,
+    /^Failed entries that wait .*\nDry run, nothing was requested: retry of all log entries not told/,
   )
   t.match(
     (await retry(waiting, '--dry-run')).stdout,

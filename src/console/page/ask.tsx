@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext } from 'preact'
+import { type ComponentChildren, createContext, Fragment } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { describeCounts, describeWanted, groupUnchanged } from '../../operations/requests/describe-request.ts'
 import { BECAUSE_LENGTH_MAX } from '../../service/model/request/request.ts'
@@ -90,6 +90,8 @@ function AskDialog(props: AskProps & { readonly onClose: () => void }) {
   const [asked, setAsked] = useState<Answer<Pick<StoredRequest, 'id'>>>(NO_ANSWER)
   const [isAsking, setIsAsking] = useState(false)
   const [key] = useState(newKey)
+  /** The answer to a request is missing: only a repeat of the same one counts once. */
+  const [isUnclear, setIsUnclear] = useState(false)
   const { data: found } = preview
   const left = found === null ? 0 : countChanged(found)
   // A change of the period keeps the typed reason.
@@ -115,6 +117,7 @@ function AskDialog(props: AskProps & { readonly onClose: () => void }) {
       if (!(error instanceof RequestError)) throw error
       if (error.status === 401) refused(error)
       const isRefused = error.status >= 400 && error.status < 500
+      setIsUnclear(!isRefused)
       setAsked({ data: null, problem: isRefused ? error.message : `${error.message} ${PERHAPS_ASKED}` })
     } finally {
       setIsAsking(false)
@@ -129,7 +132,7 @@ function AskDialog(props: AskProps & { readonly onClose: () => void }) {
       {asked.data !== null && <Followed id={asked.data.id} />}
       {asked.data === null && found !== null && <Preview preview={found} hrefOfCause={hrefOfCause} />}
       {asked.data === null && found?.ages !== undefined && <OldNews ages={found.ages} />}
-      {asked.data === null && narrow !== undefined && (
+      {asked.data === null && !isUnclear && narrow !== undefined && (
         <Choice
           label={narrow.label}
           value=""
@@ -146,6 +149,7 @@ function AskDialog(props: AskProps & { readonly onClose: () => void }) {
             required
             pattern=".*\S.*"
             maxLength={BECAUSE_LENGTH_MAX}
+            readOnly={isUnclear}
           />
         )}
         <p class="hstack">
@@ -320,14 +324,14 @@ export function Unchanged({ request: { kind, unchanged } }: { request: StoredReq
         <li key={reason}>
           {formatNumber(count)}: <Value text={reason} /> (
           {items.map((item, index) => (
-            <>
+            <Fragment key={item}>
               {index > 0 && ', '}
               {kind === 'retry' ? (
                 <a href={buildHref(['log', item])}>{visible(item)}</a>
               ) : (
                 <Value text={item} />
               )}
-            </>
+            </Fragment>
           ))}
           {count > items.length && ' …'})
         </li>

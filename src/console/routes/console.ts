@@ -52,7 +52,7 @@ export function openConsole(parts: ConsoleParts): (app: HttpApp) => void {
   return (app) => addConsole(app, page, data, { ...parts, signIn: parts.config.signIn })
 }
 
-/** Only the data is personal and parts a token. */
+/** Only the data is personal, and so requires a token. */
 export function addConsole(
   app: HttpApp,
   page: ConsolePage,
@@ -91,7 +91,7 @@ async function addWanted(
   }
 }
 
-/** Throws CorrectableError if the key belongs to a request that is not the wanted one: nothing new was added. */
+/** Throws CorrectableError if the key belongs to a request of another kind, or to a hold that has ended: nothing new was added. */
 function requireSame({ id, kind, endedAt }: StoredRequest, wanted: Wanted): void {
   if (wanted.kind === 'resume') return
   const isOther = kind !== wanted.kind

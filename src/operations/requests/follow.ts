@@ -72,7 +72,7 @@ export async function ask(
   const preview = isQuiet ? null : await readPreview(world, pool, target)
   if (dryRun) return showPreview(world, words, preview as RequestPreview, json)
   if (preview !== null && !(await isConfirmed(world, target, words, preview, options)))
-    return note(world, 'Not confirmed: nothing was asked for')
+    return note(world, 'Not confirmed: nothing was requested')
   await follow(world, pool, await addRequest(pool, target, by, because), json)
 }
 
@@ -84,7 +84,7 @@ async function readPreview(world: World, pool: DatabasePool, target: RequestTarg
 async function showPreview(world: World, words: string, preview: RequestPreview, json?: true): Promise<void> {
   if (json) return print(world, JSON.stringify(preview))
   await print(world, ...describePreview(preview))
-  note(world, `Dry run, nothing was asked for: ${words}, by their last reasons; the service decides again`)
+  note(world, `Dry run, nothing was requested: ${words}, by their last reasons; the service decides again`)
 }
 
 async function isConfirmed(
@@ -113,7 +113,7 @@ function describePreview({ count, isMore, groups }: RequestPreview): string[] {
 
 /** Shows the progress of a request until it ends, then its results. Sets the exit code. */
 async function follow(world: World, pool: DatabasePool, id: string, json?: true): Promise<void> {
-  note(world, `request ${id}: asked for`)
+  note(world, `request ${id}: requested`)
   for (const [signal, code] of ENDED_BY)
     world.once(signal, () => {
       note(world, `request ${id} stays; \`requests show ${id}\` shows it, \`requests cancel ${id}\` ends it`)

@@ -159,6 +159,11 @@ test('all entries of a filter are asked for, not those of the page, and the dial
   t.equal(await dialog.getByText('Old news').count(), 0)
   await dialog.getByLabel('Only those since').selectOption('the beginning of this list')
   await dialog.getByLabel(/^Reason/).fill('addresses were imported')
+  await page.route('**/data/requests', (route) => route.abort(), { times: 1 })
+  await dialog.getByRole('button', { name: 'Try all again (1,230)' }).click()
+  await dialog.getByText(/It may have taken the request/).waitFor()
+  t.equal(await dialog.getByLabel('Only those since').count(), 0, 'another request would not count')
+  t.equal(await dialog.getByLabel(/^Reason/).isEditable(), false)
   await dialog.getByRole('button', { name: 'Try all again (1,230)' }).click()
   await dialog.getByRole('link', { name: 'Request 12' }).waitFor()
   t.match(added, [
