@@ -3,6 +3,7 @@ import { type Place, partitionKey, placeKey } from '../decide/event/position.ts'
 import { BLOCK_REASONS } from '../model/block-reasons.ts'
 import type { Brokers } from './brokers.ts'
 import { READ_COMMITTED } from './fetch-request.ts'
+import { afterDamage } from './records/batches.ts'
 import { findRecordSet, readRecordSet } from './records/record-set.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
@@ -61,7 +62,7 @@ async function readFrom(brokers: Pick<Brokers, 'fetch'>, place: Place) {
   if (fetched.error === 'OFFSET_OUT_OF_RANGE') return { last: from, messages }
   if (fetched.error !== null)
     throw new Error(`the broker does not serve ${placeKey(place)}: ${fetched.error}`)
-  const set = findRecordSet(fetched.bytes, from, fetched.aborted)
+  const set = findRecordSet(afterDamage(fetched.bytes, from), from, fetched.aborted)
   if (set === null) return { last: from, messages }
   try {
     for await (const some of readRecordSet(set)) messages.push(...some)

@@ -85,6 +85,12 @@ t.test('a batch that cannot be read has no messages, and holds up no others', as
   t.strictSame(await read(brokerOf([broken, ...LOG.slice(1)]), 3, 8), [null, 'eight'])
 })
 
+t.test('a damaged batch that claims later offsets does not hide their messages', async (t) => {
+  const damaged = batch(2, ['two'])
+  damaged.writeInt32BE(20, 23)
+  t.strictSame(await read(brokerOf([damaged, batch(8, ['eight'])]), 8), ['eight'])
+})
+
 t.test('after 8 MB it stops, and after an error it rejects', async (t) => {
   const large = [2, 3, 4].map((offset) => batch(offset, ['x'.repeat(5_000_000)]))
   t.strictSame(
