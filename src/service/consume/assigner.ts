@@ -26,7 +26,9 @@ export function encodeSubscription(topics: readonly string[], build: Build) {
 }
 
 export function decodeSubscription({ memberId, memberMetadata }: GroupMember): Subscriber {
-  return { memberId, topics: MemberMetadata.decode(memberMetadata)?.topics ?? [] }
+  // An empty one cannot be decoded, and must not keep the others from their partitions.
+  const topics = memberMetadata.length === 0 ? [] : (MemberMetadata.decode(memberMetadata)?.topics ?? [])
+  return { memberId, topics }
 }
 
 /** Assigns partitions to the members, in the form of the protocol. */

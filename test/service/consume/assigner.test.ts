@@ -47,6 +47,8 @@ t.test('members of kafkajs and ours understand each other', async (t) => {
     memberId: 'a',
     topics: ['claims'],
   })
+  const odd = { memberId: 'b', memberMetadata: Buffer.alloc(0) }
+  t.strictSame(decodeSubscription(odd), { memberId: 'b', topics: [] }, 'it keeps the others from nothing')
   const [assigned] = encodeAssignments(
     [{ topic: 'claims', partition: 3 }],
     [{ memberId: 'a', topics: ['claims'] }],
