@@ -227,14 +227,13 @@ export class Cluster {
       const answer = this.#askNode(node, request, this.#answerMaxMs)
       answers.push(answer)
       // The next broker is asked once this one fails or is late, unless an earlier one answers meanwhile.
-      const isAnswered = await Promise.race([
+      const outcome = await Promise.race([
         isFulfilled(answer),
         isFulfilled(Promise.any(answers)),
-        sleep(NEXT_BROKER_MS, null, { ref: false }),
+        sleep(NEXT_BROKER_MS, 'late' as const, { ref: false }),
       ])
-      if (isAnswered) break
-      const isLate = isAnswered === null
-      if (isLate) node.failedMs = performance.now()
+      if (outcome === true) break
+      if (outcome === 'late') node.failedMs = performance.now()
     }
     return Promise.any(answers).catch(({ errors }: AggregateError) => Promise.reject(errors.at(-1)))
   }

@@ -425,10 +425,10 @@ export class PartitionConsumer {
     return this.#reader?.inbox.wanted ?? null
   }
 
-  /** It will soon want to be fetched: its inbox is full, or it is starting. After a failure a backoff may come first. */
+  /** It will want to be fetched within moments: its inbox is full, or it is starting. Not after a failure, since a backoff may follow. */
   get isAboutToWant(): boolean {
-    const isWaiting = this.#state.kind === 'held' || this.#failures !== null
-    return !this.#isOver && !isWaiting && this.wanted === null
+    const isPaused = this.#state.kind === 'held' || this.#failures !== null
+    return !this.#isOver && !isPaused && this.wanted === null
   }
 
   /** @param from the requested offset */

@@ -42,7 +42,7 @@ export function findRecordSet(
   let end = 0
   for (const [index, batch] of batches.entries()) {
     const offsets = readOffsets(batch)
-    // The set must cover the next offset, so that reading it meets this batch.
+    // The set must cover the next offset, so that reading it meets this batch: after batches up to 7 it ends with 8.
     if (offsets === null)
       return { firstOffset, lastOffset: lastOffset + 1n, firstTimestampMs, bytes, aborted }
     // After a gap, as compaction leaves it, only the batch behind this one shows that its offset is not damaged. The next fetch
