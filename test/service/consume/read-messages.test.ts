@@ -76,7 +76,7 @@ t.test('a partition whose leader is elected meanwhile is not taken for one witho
   const broker = brokerOf(LOG)
   let readCount = 0
   const readEnds = async () => (readCount++ === 0 ? new Map() : broker.readEnds())
-  t.same(await read({ ...broker, readEnds }, 3), ['three'])
+  t.strictSame(await read({ ...broker, readEnds }, 3), ['three'])
 })
 
 t.test('a batch that cannot be read has no messages, and holds up no others', async (t) => {

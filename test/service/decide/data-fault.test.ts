@@ -261,7 +261,7 @@ t.test('one party or reference of nearly all events of a topic is a fault, and t
     codesOf(100, (i) => ({ reference: `event-${i}` })),
     ['event-id'],
   )
-  t.match(DATA_FAULTS['event-id'], /"locator" in .* or "eventId"/, 'either may lead to the other')
+  t.match(DATA_FAULTS['event-id'], /"locator" in .* "eventId"/, 'either may lead to the other')
   t.strictSame(
     codesOf(100, (i) => (i % 5 === 0 ? {} : { reference: `event-${i}` })),
     [],
