@@ -73,11 +73,11 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
     stdout:
       /^Dry run: would erase 2 log entries .*1 set of preferences and 1 preference change, 1 rejected message of party-7\n1 rejected message without.*\nNot erased: 2 places with party-7 /,
   })
-  const { longerNames } = JSON.parse((await erase(...args, '--dry-run', '--json')).stdout)
+  const { unclear } = JSON.parse((await erase(...args, '--dry-run', '--json')).stdout)
   t.match(await erase(...args), { code: 2, stdout: '', stderr: /use --yes$/m })
   t.equal(await allButReplicas(), before, 'before it is told that it may, it changes nothing')
 
-  t.match(await erase(...args, '--message', ...longerNames, '--yes', '--by', 'dpo', '--json'), {
+  t.match(await erase(...args, '--message', ...unclear, '--yes', '--by', 'dpo', '--json'), {
     code: 0,
     stderr: '',
   })

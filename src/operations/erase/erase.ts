@@ -54,7 +54,7 @@ interface ErasureResult extends ErasureCounts {
   /** Rejected messages without a readable envelope. */
   readonly searchedAsBytes: number
   /** Items not erased because they may be another member's: rejected messages, log entries, requests and changed checkpoints. */
-  readonly longerNames: readonly string[]
+  readonly unclear: readonly string[]
   /** Names in `--message` without an item that contains the locator. */
   readonly notFound: readonly string[]
   readonly requests: number
@@ -125,7 +125,7 @@ async function run(
     new Set<bigint>(),
     new Set(search.wanted),
   ]
-  const longerNames: string[] = []
+  const unclear: string[] = []
   const add = (counts: Partial<ErasureCounts>) => {
     for (const name of COUNTS) sum[name] += counts[name] ?? 0
   }
@@ -136,7 +136,7 @@ async function run(
     add(erasure === null ? await countData(pool, party, data) : await eraseData(pool, party, erasure, data))
     if (data.kind === 'requests') for (const id of data.ids) requests.add(id)
     if (data.kind === 'checkpointChanges') for (const id of data.ids) checkpointChanges.add(id)
-    if (data.kind === 'unclear') longerNames.push(...data.names)
+    if (data.kind === 'unclear') unclear.push(...data.names)
     if (data.kind === 'rejectedMessages') {
       searchedAsBytes += data.searchedAsBytes
       rejectionReasons += data.reasons.length
@@ -147,7 +147,7 @@ async function run(
   return {
     ...sum,
     searchedAsBytes,
-    longerNames,
+    unclear,
     notFound: [...notFound],
     requests: requests.size,
     checkpointChanges: checkpointChanges.size,
@@ -242,16 +242,16 @@ function describeErasure(party: string, counts: ErasureResult, did: string): str
       `${counted(counts.searchedAsBytes, 'rejected message')} without a readable envelope: their bytes were searched for the locator ` +
         '(see `rejected list`, `rejected show`)',
     )
-  const { longerNames, notFound } = counts
+  const { unclear, notFound } = counts
   if (notFound.length > 0)
     lines.push(
       `Not erased: ${notFound.join(' ')}, nothing with that name contains ${party} (see \`rejected list --all\`)`,
     )
-  if (longerNames.length > 0) {
-    const first = longerNames.slice(0, SHOWN_COUNT_MAX).join(' ')
-    const more = longerNames.length > SHOWN_COUNT_MAX ? ' … (all with --json)' : ''
+  if (unclear.length > 0) {
+    const first = unclear.slice(0, SHOWN_COUNT_MAX).join(' ')
+    const more = unclear.length > SHOWN_COUNT_MAX ? ' … (all with --json)' : ''
     lines.push(
-      `Not erased: ${counted(longerNames.length, 'place')} with ${party} in a text, in a longer name such as ${party}-2, or in a message ` +
+      `Not erased: ${counted(unclear.length, 'place')} with ${party} in a text, in a longer name such as ${party}-2, or in a message ` +
         `that may be another member's, too: ${first}${more}. Look with \`rejected show\`, \`why\` or \`requests show\` (checkpoint: the table checkpoint_change), and ` +
         `name those of ${party} to \`erase --party ${party} --message <id…>\``,
     )
