@@ -426,7 +426,7 @@ t.test('a path of policy administration at which nobody is known is named', asyn
   t.match((await doctor({ ...own.env, POLICY_ADMIN_URL })).find('policy administration'), {
     status: 'warning',
     detail: `it answers 404 for all of 2 parties that messages or the log name: GET ${POLICY_ADMIN_URL}/internal/parties/party-1`,
-    remedy: /POLICY_ADMIN_URL, with its path/,
+    remedy: /check POLICY_ADMIN_URL/,
   })
 })
 
