@@ -80,6 +80,8 @@ export function createBrokers(
     },
     /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
     fetch: createFetch(cluster),
+    /** The reason, by the last metadata, why nothing of a partition can be fetched, or null. */
+    unservedReason: (partition: TopicPartition) => cluster.unservedReason(partition),
     /** Topics and partitions that the last metadata did not serve, by `topic` or `topic/partition`. */
     listUnserved: (topics: readonly string[]) => cluster.listUnserved(topics),
     close: async () => cluster.close(),

@@ -17,7 +17,7 @@ const READ_MAX_MS = 5_000
  * serves now. Rejects if the first is one of these.
  */
 export async function readMessages(
-  brokers: Pick<Brokers, 'readEnds' | 'listUnserved' | 'fetch'>,
+  brokers: Pick<Brokers, 'readEnds' | 'unservedReason' | 'fetch'>,
   places: readonly Place[],
 ): Promise<ReadonlyMap<string, Message | null>> {
   const found = new Map<string, Message | null>()
@@ -28,16 +28,14 @@ export async function readMessages(
   // Without ends a partition is gone, has no leader, or has had one only since they were asked for.
   if (places.some((place) => !ends.has(partitionKey(place))))
     ends = await brokers.readEnds(topics, READ_COMMITTED)
-  const unserved = new Map(brokers.listUnserved(topics))
-  const findUnserved = (place: Place) => unserved.get(place.topic) ?? unserved.get(partitionKey(place))
-  const blocked = findUnserved(first)
-  if (blocked !== undefined)
-    throw new Error(`${partitionKey(first)} cannot be read: ${BLOCK_REASONS[blocked.reason].remedy}`)
+  const unserved = brokers.unservedReason(first)
+  if (unserved !== null)
+    throw new Error(`${partitionKey(first)} cannot be read: ${BLOCK_REASONS[unserved.reason].remedy}`)
   const startedMs = performance.now()
   let byteCount = 0
   // The first is read in any case. The others in ascending order, so that one fetch serves several.
   for (const place of [first, ...others.sort((a, b) => Number(a.offset - b.offset))]) {
-    if (findUnserved(place) !== undefined) continue
+    if (brokers.unservedReason(place) !== null) continue
     const { earliest = 0n, end = 0n } = ends.get(partitionKey(place)) ?? {}
     if (place.offset < earliest || place.offset >= end) found.set(placeKey(place), null)
     if (found.has(placeKey(place))) continue

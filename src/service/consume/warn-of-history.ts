@@ -17,7 +17,7 @@ const RECENT_MS = 60_000
  * oldest. Other messages that arrive while the process joins the group are not from before it. Nothing waits; a look that fails is repeated.
  */
 export function createWarnOfHistory(
-  brokers: Pick<Brokers, 'readEnds' | 'firstSince' | 'listUnserved' | 'fetch'>,
+  brokers: Pick<Brokers, 'readEnds' | 'firstSince' | 'unservedReason' | 'fetch'>,
   topics: readonly string[],
   startedMs: number,
   log: Logger,

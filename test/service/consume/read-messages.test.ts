@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { UnservedState } from '../../../src/service/consume/cluster.ts'
 import { readMessages } from '../../../src/service/consume/read-messages.ts'
-import { placeKey } from '../../../src/service/decide/event/position.ts'
+import { partitionKey, placeKey, type TopicPartition } from '../../../src/service/decide/event/position.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 
 const partition = { topic: 'claims', partition: 0 }
@@ -15,14 +15,14 @@ const batch = (baseOffset: number, values: readonly string[], producerId?: numbe
 
 /** A partition that begins at offset 2, and whose broker sends this many batches at a time. */
 function brokerOf(batches: readonly Buffer[], atOnce = 9, error: string | null = null) {
-  const unserved: [string, UnservedState][] = []
+  const unserved = new Map<string, UnservedState>()
   const fetched: bigint[] = []
   const lastOf = (one: Buffer) => one.readBigInt64BE(0) + BigInt(one.readInt32BE(23))
   const end = batches.reduce((last, one) => (lastOf(one) > last ? lastOf(one) : last), 0n) + 1n
   return {
     fetched,
     unserved,
-    listUnserved: () => unserved,
+    unservedReason: (place: TopicPartition) => unserved.get(partitionKey(place)) ?? null,
     readEnds: async () => new Map([['claims/0', { ...partition, earliest: 2n, end }]]),
     fetch: async ({ from }: { from: bigint }) => {
       fetched.push(from)
@@ -62,7 +62,7 @@ t.test('what is removed, aborted, compacted, a marker or beyond the end is no me
 
 t.test('a partition that no broker serves is not taken for one without messages', async (t) => {
   const broker = brokerOf(LOG)
-  broker.unserved.push(['billing/0', { topic: 'billing', reason: 'no-leader', sinceMs: 0 }])
+  broker.unserved.set('billing/0', { topic: 'billing', reason: 'no-leader', sinceMs: 0 })
   const billing = { topic: 'billing', partition: 0, offset: 2n }
   const found = await readMessages(broker, [...placesAt(3), billing])
   t.strictSame([...found.keys()], ['claims/0@3'])

@@ -18,7 +18,7 @@ async function warningsOf(
   let failsNext = before === null
   const startedMs = 1_000_000
   const brokers = {
-    listUnserved: () => [],
+    unservedReason: () => null,
     readEnds: async (topics: readonly string[]) => {
       if (published === null) throw new Error('no broker yet')
       const ends = published
