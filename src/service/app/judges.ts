@@ -1,5 +1,4 @@
 import type { Brokers } from '../consume/brokers.ts'
-import type { GroupMember } from '../consume/describe-group.ts'
 import { judgeBuilds, judgeDatabases, judgeGroups, judgeMembers } from '../consume/member-notices.ts'
 import { findSurges } from '../store/read/find-surges.ts'
 import { listReplicas } from '../store/read/list-replicas.ts'
@@ -21,7 +20,7 @@ export function createJudges(
   announce: () => Promise<void>,
 ) {
   const { groupId } = self
-  const listMembers: () => Promise<readonly GroupMember[]> = share(
+  const listMembers = share(
     () => brokers.listMembers(groupId),
     MEMBERS_SHARED,
     () => performance.now(),

@@ -277,10 +277,7 @@ async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<fal
   return false
 }
 
-function findResult(
-  locator: string,
-  { attempts, refused, unchanged }: AttemptsResult,
-): string | { reason: string } {
+function findResult(locator: string, { attempts, refused, unchanged }: AttemptsResult): string | Unchanged {
   const attempt = attempts.find((one) => one.locator === locator)
   if (attempt !== undefined) return attempt.status
   const error = [...refused].find(([one]) => one.locator === locator)?.[1]

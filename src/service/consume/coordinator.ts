@@ -170,9 +170,8 @@ export class Coordinator {
   }
 
   /**
-   * A new member keeps the id that the coordinator gives it, even if this join is given up, as `#unlessMoved` does with one that may still
-   * be answered. Otherwise the group would keep a second
-   * member with partitions that nobody reads.
+   * A new member keeps the id that the coordinator gives it, even if this join is given up: `#unlessMoved` may do so before the
+   * answer comes. Otherwise the group would keep a second member with partitions that nobody reads.
    */
   async #joinGroup(broker: Broker, request: object): Promise<JoinedGroup> {
     const memberId = this.#memberId

@@ -44,7 +44,7 @@ export class Membership {
     this.#stopping = stopping
   }
 
-  /** Goes from state to state of the table. */
+  /** Each step is a state of the README's table. */
   async run(): Promise<void> {
     while (!this.#stopping.aborted) {
       try {

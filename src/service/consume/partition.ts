@@ -159,7 +159,7 @@ export class PartitionConsumer {
   async #start(): Promise<BatchReader> {
     const { ensureCheckpoint, commitToKafka, budget, batchCountMax } = this.#needs
     const checkpoint = await ensureCheckpoint(this.name.topic, this.name.partition)
-    // Of one that has ended, the next owner reports the loss.
+    // After an end the next owner reports the loss.
     if (!this.#isOver) this.#reportLoss(checkpoint.offset)
     if (checkpoint.offset !== this.#checkpoint.offset) {
       this.#unblock()

@@ -241,10 +241,11 @@ function readContact(value: object, places: Places['addresses']): Contact | stri
     if (text === undefined) without.push(address)
     if (text === undefined || text === null) continue
     if (typeof text !== 'string') return `with an ${ADDRESSES.join(' or ')} that is neither a string nor null`
+    const trimmed = text.trim()
     // A line break would end a header of the message.
-    if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text.trim()))
+    if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(trimmed))
       return `with an ${ADDRESSES.join(' or ')} with control characters`
-    contact[address] = text.trim() || null
+    contact[address] = trimmed || null
   }
   if (without.length === 0) return contact
   // Otherwise a wrapper or renamed fields would look like a party without addresses, and all members would be skipped.

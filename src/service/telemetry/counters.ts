@@ -268,7 +268,7 @@ const LABELS: readonly LabelOf<Attempt>[] = [
 
 type LabelOf<Row> = (row: Row) => string
 
-/** Rows by their labels, in the order of the labels: nested, as a joined key would cost more than the count. */
+/** The number of rows by their labels, nested in the order of the labels: joining them to a key would cost more than counting. */
 interface Tally {
   count: number
   readonly byLabel: Map<string, Tally>

@@ -19,7 +19,7 @@ export function share<Args extends readonly [] | readonly [unknown], Value>(
     const [key] = args
     const known = results.get(key)
     if (known !== undefined && monotonicMs() < known.untilMs) return known.value
-    for (const [key, { untilMs }] of results) if (monotonicMs() >= untilMs) results.delete(key)
+    for (const [other, { untilMs }] of results) if (monotonicMs() >= untilMs) results.delete(other)
     const result = { value: read(...args), untilMs: monotonicMs() + deadlineMs }
     results.set(key, result)
     result.value.then(

@@ -109,7 +109,7 @@ interface Kept {
   readonly base: Draft
 }
 
-/** Of the columns, too: a release that adds one must not shift the cells of a draft that was stored before. */
+/** Names the columns, too: a release that adds one must not shift the cells of a draft that was stored before. */
 const KEY = ['notifications-draft', ...KEYS.flatMap((key) => SHEETS[key].columns)].join('|')
 const UNDO_COUNT_MAX = 100
 /** Kept while the page is open, so that a visit to another view loses nothing. */
