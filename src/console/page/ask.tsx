@@ -117,7 +117,7 @@ function AskDialog(props: AskProps & { readonly onClose: () => void }) {
       if (!(error instanceof RequestError)) throw error
       if (error.status === 401) refused(error)
       const isRefused = error.status >= 400 && error.status < 500
-      setIsUnclear(!isRefused)
+      if (!isRefused) setIsUnclear(true)
       setAsked({ data: null, problem: isRefused ? error.message : `${error.message} ${PERHAPS_ASKED}` })
     } finally {
       setIsAsking(false)
