@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { ConsoleData } from '../../../src/console/routes/data.ts'
+import type { ConsoleData } from '../../../src/console/routes/data-routes.ts'
 import type { ExplainedLogEntry, ListedLogEntry } from '../../../src/service/model/log/log-entry.ts'
 import { ENTRY } from '../../service/http/fixture.ts'
 import { serveConsole } from '../routes/fixture.ts'

@@ -1,6 +1,6 @@
 import type { Locator, Route } from 'playwright-core'
 import type { Test } from 'tap'
-import type { ConsoleData } from '../../../src/console/routes/data.ts'
+import type { ConsoleData } from '../../../src/console/routes/data-routes.ts'
 import type { RequestPreview, StoredRequest } from '../../../src/service/model/request/schemas.ts'
 import { ENTRY } from '../../service/http/fixture.ts'
 import { aConsole, aRequestDesk, REQUEST, TIME } from '../routes/fixture.ts'

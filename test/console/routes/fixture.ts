@@ -1,6 +1,6 @@
 import type { WorkbenchStart } from '../../../src/authoring/diff/review.ts'
 import { addConsole } from '../../../src/console/routes/console.ts'
-import type { ConsoleData } from '../../../src/console/routes/data.ts'
+import type { ConsoleData } from '../../../src/console/routes/data-routes.ts'
 import { type ConsolePage, readConsolePage } from '../../../src/console/routes/page.ts'
 import type { Requests } from '../../../src/console/routes/request-routes.ts'
 import type { Workbench } from '../../../src/console/routes/workbench-routes.ts'

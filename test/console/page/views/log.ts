@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import type { ConsoleData } from '../../../../src/console/routes/data.ts'
+import type { ConsoleData } from '../../../../src/console/routes/data-routes.ts'
 import { ENTRY, locator } from '../../../service/http/fixture.ts'
 import { until } from '../../../stack/until.ts'
 import { TIME } from '../../routes/fixture.ts'

@@ -1,4 +1,4 @@
-import type { ConsoleData } from '../../../../src/console/routes/data.ts'
+import type { ConsoleData } from '../../../../src/console/routes/data-routes.ts'
 import { locator } from '../../../service/http/fixture.ts'
 import { aConsole, PREFERENCES, TIME } from '../../routes/fixture.ts'
 import { download, test } from '../browser.ts'

@@ -1,4 +1,4 @@
-import type { ConsoleData } from '../../../../src/console/routes/data.ts'
+import type { ConsoleData } from '../../../../src/console/routes/data-routes.ts'
 import { ENTRY } from '../../../service/http/fixture.ts'
 import { until } from '../../../stack/until.ts'
 import { aConsole, aRequestDesk, TIME } from '../../routes/fixture.ts'

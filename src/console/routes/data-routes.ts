@@ -66,7 +66,7 @@ const window = z
  * The console's data, under the rules of the public listener's administrative views: same tokens, same scope, same audit log for
  * reads of personal data. Requests to the service need a scope of their own.
  */
-export function consoleData(data: ConsoleData, tokens: Tokens | null, isLoopback: boolean) {
+export function dataRoutes(data: ConsoleData, tokens: Tokens | null, isLoopback: boolean) {
   const askRules: AskRules = { tokens, isLoopback }
   return async (app: HttpApp): Promise<void> => {
     if (tokens !== null) requireTokens(app, tokens)
