@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { createWorkbench } from '../../../src/console/routes/back-tests.ts'
+import { createWorkbench } from '../../../src/console/routes/create-workbench.ts'
 import { readRuleFiles } from '../../../src/service/app/rule-files.ts'
 import { openPool } from '../../../src/service/store/connection/pool.ts'
 import { record } from '../../service/store/record.ts'

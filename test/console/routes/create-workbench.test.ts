@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createWorkbench } from '../../../src/console/routes/back-tests.ts'
+import { createWorkbench } from '../../../src/console/routes/create-workbench.ts'
 import { readRuleFiles, TEMPLATE_EVENT_TYPES } from '../../../src/service/app/rule-files.ts'
 import { GENERIC } from '../../../src/service/decide/templates/template.ts'
 import { DEFAULT_OUTCOMES, DEFAULT_PROMISES, DEFAULT_TABLE } from '../../authoring/default-table.ts'
