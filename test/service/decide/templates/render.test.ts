@@ -1,6 +1,6 @@
 import mustache from 'mustache'
 import t from 'tap'
-import { compileText, finish, render } from '../../../../src/service/decide/templates/render.ts'
+import { compileText, finish, render, splitSource } from '../../../../src/service/decide/templates/render.ts'
 import { templatesWith } from '../../../authoring/templates/files.ts'
 import fc from '../../../stack/properties.ts'
 
@@ -60,4 +60,16 @@ t.test('a compiled template renders what mustache renders', async () => {
       return compileText(source)(given) === expected
     }),
   )
+})
+
+t.test('a source is a subject, a blank line and the body', async (t) => {
+  const parts = { subject: 'Hi {{locator}}', body: 'One\n\nTwo\n', bodyLine: 3 }
+  t.strictSame(splitSource('Subject: Hi {{locator}}\n\nOne\n\nTwo\n'), parts)
+  t.strictSame(splitSource('\uFEFFSubject: Hi {{locator}}\r\n\r\nOne\r\n\r\nTwo\r\n'), parts, 'BOM and CRLF')
+  t.strictSame(splitSource('Subject:Hi {{locator}} \t\r  \rOne\r\rTwo\r'), parts, 'CR and stray blanks')
+})
+
+t.test('a source without a subject is all body', async (t) => {
+  t.strictSame(splitSource('Hello\n\nyou'), { subject: '', body: 'Hello\n\nyou', bodyLine: 1 })
+  t.strictSame(splitSource(''), { subject: '', body: '', bodyLine: 1 })
 })

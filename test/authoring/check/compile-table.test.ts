@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { createRuleTable } from '../../src/authoring/check/compile-table.ts'
-import type { Situation } from '../../src/service/decide/decision/facts.ts'
-import { describeResult } from '../../src/service/decide/decision/result.ts'
-import { DEFAULT_TABLE, SITUATIONS } from './default-table.ts'
+import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
+import type { Situation } from '../../../src/service/decide/decision/facts.ts'
+import { describeResult } from '../../../src/service/decide/decision/result.ts'
+import { DEFAULT_TABLE, SITUATIONS } from '../default-table.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const table = await createRuleTable(DEFAULT_TABLE, ['claim.paid'], sha256)
