@@ -19,8 +19,8 @@ export interface Skip {
 
 export interface AuditNeeds {
   readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
-  /** Parses with the envelope map of this revision; null: with the current one. */
-  readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<ParseResult> | ParseResult
+  /** Parses with the topic's envelope map of this revision; null: with the current one. */
+  readonly parse: (topic: string, message: Message, revision: string | null) => Promise<ParseResult>
   readonly earlierMaps: readonly string[]
   readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
   /** The rejected messages among these, by offset. */
@@ -134,7 +134,7 @@ async function auditPage(audit: Audit, page: readonly Read[]): Promise<void> {
     if (untilMs !== null && Number(message.timestampMs ?? -1) > untilMs) counts.later++
     else if (!isProcessed(audited, message.offset)) counts[fate === 'aborted' ? 'aborted' : 'waiting']++
     else {
-      const parsed = await needs.parse(message, null)
+      const parsed = await needs.parse(audited.topic, message, null)
       if (parsed.kind !== 'tombstone') unlogged.push({ message, fate, parsed })
       else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
     }
@@ -151,9 +151,10 @@ async function auditByMap(
   revision: string | null,
   all: readonly ParsedRead[],
 ): Promise<ParsedRead[]> {
-  const { parse, findRows } = audit.needs
+  const { needs, audited } = audit
+  const { parse, findRows } = needs
   const parsed = await Promise.all(
-    all.map((read) => (revision === null ? read.parsed : parse(read.message, revision))),
+    all.map((read) => (revision === null ? read.parsed : parse(audited.topic, read.message, revision))),
   )
   const eventIds = parsed.flatMap((one) => (one.kind === 'event' ? [one.event.eventId] : []))
   const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await findRows(eventIds)
@@ -212,7 +213,7 @@ async function auditLogged(
     await reportDiffers(audit, message, row, ' is its row, but no decision explains it')
     return []
   }
-  const readBy: ReadBy = (revision) => needs.parse(message, revision)
+  const readBy: ReadBy = (revision) => needs.parse(audited.topic, message, revision)
   if (!isOwn) {
     const differences = await findConflict(row, place, event, readBy)
     if (differences.length === 0) counts.duplicates++

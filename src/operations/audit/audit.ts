@@ -20,7 +20,6 @@ import type { World } from '../../terminal/world.ts'
 import { type AuditNeeds, auditPartition } from './account-for.ts'
 import {
   type AuditedPartition,
-  type AuditFinding,
   type Counts,
   countMessages,
   describeAuditCounts,
@@ -99,22 +98,17 @@ async function auditWith(
   const partitions = await choosePartitions(pool, brokers, topics, options)
   if (!options.json) await print(world, ...partitions.map(describePartition))
   const sum = noCounts()
-  const { parseBy, ...found } = await databaseNeeds(pool)
-  const needs = {
-    ...found,
-    report: (finding: AuditFinding) =>
-      print(world, options.json ? JSON.stringify(finding) : describeAuditFinding(finding)),
+  const needs: AuditNeeds = {
+    ...(await databaseNeeds(pool)),
+    read: (range) => readLog(logSource(brokers, range), range),
+    report: (finding) => print(world, options.json ? JSON.stringify(finding) : describeAuditFinding(finding)),
     onProgress: createShowProgress(world, sum, partitions),
   }
   const { id } = await readDatabaseName(pool, config.database.url)
   for (const finding of judgeOffsets(partitions, committed, id, sum)) await needs.report(finding)
   const waiting = partitions.values()
   const work = async () => {
-    for (const partition of waiting) {
-      const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range)
-      const parse: AuditNeeds['parse'] = (message, revision) => parseBy(partition.topic, message, revision)
-      await auditPartition({ ...needs, read, parse }, partition, sum)
-    }
+    for (const partition of waiting) await auditPartition(needs, partition, sum)
   }
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
   const sound = isSound(sum)
@@ -145,16 +139,14 @@ function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
   }
 }
 
-async function databaseNeeds(pool: DatabasePool): Promise<
-  Omit<AuditNeeds, 'read' | 'parse' | 'report' | 'onProgress'> & {
-    parseBy: ReturnType<typeof createParseBy>
-  }
-> {
+async function databaseNeeds(
+  pool: DatabasePool,
+): Promise<Omit<AuditNeeds, 'read' | 'report' | 'onProgress'>> {
   const source = await readText(ENVELOPE_MAP)
   const present = sha256(source)
   const archived = await listArchived(pool, 'envelope_map')
   return {
-    parseBy: createParseBy(loadEnvelopeMaps(source), present, (revision) =>
+    parse: createParseBy(loadEnvelopeMaps(source), present, (revision) =>
       readArchived(pool, 'envelope_map', revision),
     ),
     earlierMaps: archived.filter((revision) => revision !== present),

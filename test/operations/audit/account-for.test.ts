@@ -48,7 +48,7 @@ async function audit(
       read: async function* () {
         yield* pieces
       },
-      parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
+      parse: async (_, { value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
       earlierMaps: [],
       findRows: async (eventIds) =>
         new Map(rows.filter(({ eventId }) => eventIds.includes(eventId)).map((row) => [row.eventId, row])),
@@ -68,7 +68,7 @@ async function audit(
 const ALL = [committed(messageOf(0), messageOf(1), messageOf(2))]
 
 t.test('a message is compared by the envelope map that read it', async (t) => {
-  const parse: AuditNeeds['parse'] = ({ value }, revision) =>
+  const parse: AuditNeeds['parse'] = async (_, { value }, revision) =>
     revision === 'earlier'
       ? { kind: 'event', event: aParsedEvent(String(value)) }
       : { kind: 'rejection', rejection: { code: 'event-id', error: 'eventId is missing' } }
@@ -81,7 +81,7 @@ t.test('a message is compared by the envelope map that read it', async (t) => {
 })
 
 t.test('type and party are compared as read by the envelope map of the row', async (t) => {
-  const parse: AuditNeeds['parse'] = ({ value }, revision) => {
+  const parse: AuditNeeds['parse'] = async (_, { value }, revision) => {
     const event = aParsedEvent(String(value))
     const moved = { ...event, eventType: 'claim.moved', partyLocator: 'party-moved' }
     return { kind: 'event', event: revision === 'earlier' ? event : moved }
@@ -158,7 +158,7 @@ t.test('a message without a value needs no row', async (t) => {
     [rowOf(1)],
     {},
     {
-      parse: ({ value }) =>
+      parse: async (_, { value }) =>
         value === null
           ? { kind: 'tombstone' }
           : { kind: 'rejection', rejection: { code: 'empty', error: '' } },
