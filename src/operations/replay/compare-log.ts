@@ -1,18 +1,19 @@
-import type { LogRow } from '../../service/model/log/log-entry.ts'
+import { sha256 } from '../../service/app/rule-files.ts'
+import type { DatabasePool } from '../../service/store/connection/pool.ts'
+import { readArchived, readArchivedTemplates } from '../../service/store/read/read-archive.ts'
+import { createArchive } from './archive.ts'
+import { recordedEntryPages } from './list-recorded-entries.ts'
 import { wasErased } from './rebuild-entry.ts'
 import type { Difference, ReplayFinding, Summary } from './replay-finding.ts'
-import { type Archive, missingRow, type RecordedEntry, type Unverifiable, verify } from './verify-entry.ts'
+import { restoreMissingEntries } from './restore-missing-entries.ts'
+import { missingRow, type Unverifiable, verify } from './verify-entry.ts'
+
+/** Maximum number of rows in a page, and in one transaction of a rebuild. */
+const PAGE_COUNT_MAX = 2_000
 
 interface ReplayOptions {
-  readonly pages: AsyncIterable<readonly RecordedEntry[]>
-  readonly archive: Archive
-  /** Inserts missing rows and returns the locators of the inserted ones. Null: read-only. */
-  readonly restore:
-    | ((
-        locators: readonly string[],
-        missingRow: (recorded: RecordedEntry) => LogRow | null,
-      ) => Promise<readonly string[]>)
-    | null
+  /** Inserts missing rows; otherwise nothing is written. */
+  readonly isRebuild: boolean
   readonly report: (finding: ReplayFinding) => Promise<void>
   readonly onProgress: (summary: Summary) => void
 }
@@ -23,27 +24,29 @@ interface Unverified extends Pick<Unverifiable, 'isOfOtherVersion'> {
 }
 
 /**
- * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary last;
- * `restore` inserts missing rows. Resolves to true if no difference is left, and unverified rows depend on another version only.
- * Memory does not grow with the log.
+ * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary last.
+ * Resolves to true if no difference is left, and unverified rows depend on another version only. Memory does not grow with the log.
  */
-export async function replay({
-  pages,
-  archive,
-  restore,
-  report,
-  onProgress,
-}: ReplayOptions): Promise<boolean> {
+export async function replay(
+  pool: DatabasePool,
+  { isRebuild, report, onProgress }: ReplayOptions,
+  pageCountMax = PAGE_COUNT_MAX,
+): Promise<boolean> {
+  const archive = createArchive(
+    await readArchivedTemplates(pool),
+    (revision) => readArchived(pool, 'ruleset', revision),
+    sha256,
+  )
   let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }
   const unverifiable = new Map<string, Unverified>()
 
-  for await (const page of pages) {
+  for await (const page of recordedEntryPages(pool, pageCountMax)) {
     const differences: Difference[] = []
     for (const recorded of page) {
       const verified = await verify(recorded, archive)
       differences.push(...verified.differences)
       for (const [fault, { isOfOtherVersion }] of new Map(
-        verified.unverifiable.map((one) => [one.fault, one]),
+        verified.unverifiable.map((reason) => [reason.fault, reason]),
       )) {
         const known = unverifiable.get(fault)
         if (known === undefined)
@@ -52,13 +55,11 @@ export async function replay({
       }
     }
     for (const difference of differences) await report(difference)
-    const missing = page.flatMap((recorded) =>
-      missingRow(recorded, archive) === null ? [] : [recorded.locator],
-    )
+    const missing = page
+      .filter((recorded) => missingRow(recorded, archive) !== null)
+      .map(({ locator }) => locator)
     const restored =
-      restore === null || missing.length === 0
-        ? []
-        : await restore(missing, (recorded) => missingRow(recorded, archive))
+      isRebuild && missing.length > 0 ? await restoreMissingEntries(pool, missing, archive) : []
     summary = {
       entries: summary.entries + page.length,
       erased: summary.erased + page.filter(({ decisions }) => wasErased(decisions)).length,

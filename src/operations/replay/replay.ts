@@ -1,18 +1,10 @@
 import type { Command } from 'commander'
-import { sha256 } from '../../service/app/rule-files.ts'
-import { readArchived, readArchivedTemplates } from '../../service/store/read/read-archive.ts'
 import { newCommand } from '../../terminal/options.ts'
 import { print, showProgress } from '../../terminal/print.ts'
 import { withDatabase } from '../../terminal/with-database.ts'
 import type { World } from '../../terminal/world.ts'
-import { createArchive } from './archive.ts'
 import { replay } from './compare-log.ts'
-import { recordedEntryPages } from './list-recorded-entries.ts'
 import { describeReplayFinding } from './replay-finding.ts'
-import { restoreMissingEntries } from './restore-missing-entries.ts'
-
-/** Maximum number of rows in a page, and in one transaction of a rebuild. */
-const PAGE_COUNT_MAX = 2_000
 
 interface Options {
   readonly verify?: true
@@ -38,16 +30,8 @@ async function runReplay(world: World, options: Options, command: Command): Prom
     command.error('error: give either --verify or --rebuild', { exitCode: 2 })
   }
   await withDatabase(world, async (pool) => {
-    const isSound = await replay({
-      pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
-      archive: createArchive(
-        await readArchivedTemplates(pool),
-        (revision) => readArchived(pool, 'ruleset', revision),
-        sha256,
-      ),
-      restore: options.rebuild
-        ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)
-        : null,
+    const isSound = await replay(pool, {
+      isRebuild: options.rebuild === true,
       report: (finding) =>
         print(world, options.json ? JSON.stringify(finding) : describeReplayFinding(finding)),
       onProgress: ({ entries, differences }) =>

@@ -1,19 +1,18 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { LogRow } from '../../service/model/log/log-entry.ts'
 import { lockErasure } from '../../service/store/sql/advisory-locks.ts'
 import { sqlColumns } from '../../service/store/sql/columns.ts'
 import { listRecordedEntries } from './list-recorded-entries.ts'
-import type { RecordedEntry } from './verify-entry.ts'
+import { type Archive, missingRow } from './verify-entry.ts'
 
 /**
  * Inserts missing log rows in one transaction, and returns their locators. Omits a row if another row has its event id. Reads the
- * decisions again, since they may have been erased or pruned meanwhile; `missingRow` returns the row to insert, or null.
+ * decisions again, since they may have been erased or pruned meanwhile.
  */
 export function restoreMissingEntries(
   pool: DatabasePool,
   locators: readonly string[],
-  missingRow: (recorded: RecordedEntry) => LogRow | null,
+  archive: Pick<Archive, 'findTemplate'>,
 ): Promise<readonly string[]> {
   return pool.transaction(async (tx) => {
     await lockErasure(tx)
@@ -21,7 +20,7 @@ export function restoreMissingEntries(
       tx,
       sql.fragment`locator = ANY(${sql.array(locators, 'text')})`,
     )
-    const rows = recorded.map(missingRow).filter((row) => row !== null)
+    const rows = recorded.map((entry) => missingRow(entry, archive)).filter((row) => row !== null)
     // Same order as in `insertEntries`.
     const column = sqlColumns(rows.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1)))
     return tx.anyFirst(sql.type(z.object({ locator: z.string() }))`

@@ -174,7 +174,7 @@ t.test('erasures and restores take turns', async (t) => {
   await client.query('BEGIN')
   await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
   const both = Promise.all([
-    restoreMissingEntries(pool, [locator], () => null),
+    restoreMissingEntries(pool, [locator], { findTemplate: () => undefined }),
     eraseEntries(pool, erasure, [locator]),
   ])
   await until(async () => (await rowsOf(ADVISORY_LOCK_WAITS)).length === 2, {

@@ -2,11 +2,8 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { templates } from '#generated/templates.ts'
 import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
-import { createArchive } from '../../../src/operations/replay/archive.ts'
 import { replay } from '../../../src/operations/replay/compare-log.ts'
-import { recordedEntryPages } from '../../../src/operations/replay/list-recorded-entries.ts'
 import type { ReplayFinding } from '../../../src/operations/replay/replay-finding.ts'
-import { restoreMissingEntries } from '../../../src/operations/replay/restore-missing-entries.ts'
 import { commitBatch } from '../../../src/service/attempt/commit-batch.ts'
 import { commitRetries } from '../../../src/service/attempt/retry.ts'
 import type { Send } from '../../../src/service/decide/attempt/delivery.ts'
@@ -16,7 +13,6 @@ import type { Preferences, PreferencesByParty } from '../../../src/service/decid
 import type { RuleTable } from '../../../src/service/decide/rules/table.ts'
 import type { DatabasePool } from '../../../src/service/store/connection/pool.ts'
 import { listDueEntries } from '../../../src/service/store/read/list-due-entries.ts'
-import { readArchived, readArchivedTemplates } from '../../../src/service/store/read/read-archive.ts'
 import { sqlArray } from '../../../src/service/store/sql/columns.ts'
 import { archiveRevisions } from '../../../src/service/store/write/archive-revisions.ts'
 import { ensureCheckpoint } from '../../../src/service/store/write/checkpoints.ts'
@@ -115,17 +111,8 @@ export async function retryAll(
 /** Compares the whole log with its decisions, in pages of 5, and inserts missing rows where told to. */
 export async function replayAll(pool: DatabasePool, { rebuild }: { rebuild: boolean }) {
   const findings: ReplayFinding[] = []
-  const isSound = await replay({
-    pages: recordedEntryPages(pool, 5),
-    archive: createArchive(
-      await readArchivedTemplates(pool),
-      (revision) => readArchived(pool, 'ruleset', revision),
-      sha256,
-    ),
-    restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,
-    report: async (finding) => void findings.push(finding),
-    onProgress: () => {},
-  })
+  const report = async (finding: ReplayFinding) => void findings.push(finding)
+  const isSound = await replay(pool, { isRebuild: rebuild, report, onProgress: () => {} }, 5)
   return { isSound, findings }
 }
 
