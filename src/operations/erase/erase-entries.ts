@@ -34,7 +34,7 @@ export interface EntriesOfParty {
  */
 export async function* findEntries(
   pool: DatabasePool,
-  search: EntrySearch,
+  search: Search,
   onProgress: (decisions: number) => void,
 ): AsyncGenerator<EntriesOfParty> {
   const { party } = search
@@ -49,7 +49,7 @@ export async function* findEntries(
 /** @internal Pages of entries without a party that name this one, with or without a row. */
 export function entriesOfNobody(
   pool: DatabasePool,
-  { party, wanted, mentionIn }: EntrySearch,
+  { party, wanted, mentionIn }: Search,
 ): AsyncGenerator<EntriesOfParty> {
   const start = { locator: '', attempt: 0 }
   return entriesOf(start, async (after) => {
@@ -69,8 +69,6 @@ interface EntryRow extends Readonly<z.infer<typeof entryRow>> {
   /** Number of rows on the page without its limit in bytes. */
   readonly found?: number
 }
-
-type EntrySearch = Pick<Search, 'party' | 'wanted' | 'mentionIn'>
 
 async function* entriesOf<Position>(
   start: Position,

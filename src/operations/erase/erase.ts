@@ -67,8 +67,7 @@ async function erase(world: World, { party, message = [], dryRun, yes, by, json 
   await withDatabase(
     world,
     async (pool) => {
-      const maps = await readEnvelopeMaps(pool)
-      const search = { party, wanted: new Set(message), ...createSearch(party, maps) }
+      const search = createSearch(party, await readEnvelopeMaps(pool), message)
       // Without a question, one search suffices.
       const found = yes && !dryRun ? null : await run(world, pool, search, null)
       const isWanted = async (counts: ErasureResult) =>
@@ -85,17 +84,8 @@ async function erase(world: World, { party, message = [], dryRun, yes, by, json 
   )
 }
 
-function isNothing({
-  logEntries,
-  preferences,
-  preferenceChanges,
-  rejectedMessages,
-  requests,
-  checkpointChanges,
-  rejectionReasons,
-}: ErasureResult): boolean {
-  const reasons = requests + checkpointChanges + rejectionReasons
-  return logEntries + preferences + preferenceChanges + rejectedMessages + reasons === 0
+function isNothing({ searchedAsBytes, unclear, notFound, ...counts }: ErasureResult): boolean {
+  return Object.values(counts).every((count) => count === 0)
 }
 
 async function eraseAll(

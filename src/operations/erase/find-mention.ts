@@ -7,18 +7,20 @@ export type Mention = 'named' | 'longer'
 
 type Searched = Pick<Message, 'key' | 'value' | 'headers'>
 
-/** The party and its names. */
-export interface Search extends ReturnType<typeof createSearch> {
-  readonly party: string
-  /** Ids that an operator confirmed; treated as naming the party. */
-  readonly wanted: ReadonlySet<string>
-}
+export type Search = ReturnType<typeof createSearch>
 
-/** Searches stored data for a party locator. The first maps are those in force, the others the archived ones. */
-export function createSearch(partyLocator: string, envelopeMaps: readonly EnvelopeMaps[]) {
-  const form = new RegExp(formPattern(partyLocator), 'g')
-  const before = new RegExp(`(?:(?<code>[${lengthCodes(partyLocator)}])|^|[^A-Za-z0-9]|${ESCAPE})$`)
-  const word = new RegExp(wordPattern(partyLocator))
+/**
+ * Searches stored data for a party locator. The first maps are those in force, the others the archived ones. `confirmed`: ids that
+ * an operator treats as naming the party.
+ */
+export function createSearch(
+  party: string,
+  envelopeMaps: readonly EnvelopeMaps[],
+  confirmed: readonly string[] = [],
+) {
+  const form = new RegExp(formPattern(party), 'g')
+  const before = new RegExp(`(?:(?<code>[${lengthCodes(party)}])|^|[^A-Za-z0-9]|${ESCAPE})$`)
+  const word = new RegExp(wordPattern(party))
   const places = new Map<string, readonly FieldSources[]>()
 
   function isMentionedIn({ bytes, isText }: Part): boolean {
@@ -38,7 +40,7 @@ export function createSearch(partyLocator: string, envelopeMaps: readonly Envelo
   }
 
   function mentionIn(text: string): Mention | null {
-    if (text === partyLocator && !isNumeric(partyLocator)) return 'named'
+    if (text === party && !isNumeric(party)) return 'named'
     return isMentionedIn({ bytes: Buffer.from(text), isText: true }) ? 'longer' : null
   }
 
@@ -52,10 +54,16 @@ export function createSearch(partyLocator: string, envelopeMaps: readonly Envelo
   }
 
   function isOfParty(values: readonly unknown[]): boolean {
-    return values.length > 0 && values.every((value) => value === partyLocator)
+    return values.length > 0 && values.every((value) => value === party)
   }
 
-  return { mentionIn, mentionInMessage, isNamedIn: (text: string) => word.test(text) }
+  return {
+    party,
+    wanted: new Set(confirmed),
+    mentionIn,
+    mentionInMessage,
+    isNamedIn: (text: string) => word.test(text),
+  }
 }
 
 /** True if a message has no readable envelope, so that only its bytes are searched. */

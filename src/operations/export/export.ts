@@ -41,7 +41,7 @@ async function exportParty(world: World, { party, message = [] }: Options): Prom
   await withDatabase(
     world,
     async (pool) => {
-      const search = { party, wanted: new Set(message), ...createSearch(party, await readEnvelopeMaps(pool)) }
+      const search = createSearch(party, await readEnvelopeMaps(pool), message)
       const printed = new Set<string>()
       let searchedAsBytes = 0
       const unclear: string[] = []

@@ -26,18 +26,12 @@ import { until } from '../../stack/until.ts'
 const { pool, client } = await openDatabase(t)
 const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
 
-const searchOf = (party: string, wanted: readonly string[] = []) => ({
-  party,
-  wanted: new Set(wanted),
-  ...createSearch(party, []),
-})
-
 /** `meanwhile` runs once the first page is read. */
 async function erase(party: string, meanwhile = async () => {}, wanted: readonly string[] = []) {
   const erasure = await beginErasure(pool, party, 'tester')
   const sum = { logEntries: 0, retries: 0 }
   const listed: string[] = []
-  for await (const { locators, longer } of findEntries(pool, searchOf(party, wanted), () => {})) {
+  for await (const { locators, longer } of findEntries(pool, createSearch(party, [], wanted), () => {})) {
     listed.push(...longer)
     if (sum.logEntries === 0) await meanwhile()
     const counts = await eraseEntries(pool, erasure, locators)
@@ -309,7 +303,7 @@ t.test('of nobody, a party is found whatever its locator contains, and on each p
     FROM generate_series(1, 5001) AS n, generate_series(0, 1) AS attempt
     WHERE n >= 5000 OR attempt = 0`)
   const found: string[] = []
-  for await (const { locators } of entriesOfNobody(pool, searchOf('party-1'))) found.push(...locators)
+  for await (const { locators } of entriesOfNobody(pool, createSearch('party-1', []))) found.push(...locators)
   t.strictSame(found, ['NTF-9005000', 'NTF-9005001'], 'once, also where its attempts are on two pages')
 })
 

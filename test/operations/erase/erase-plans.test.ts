@@ -13,7 +13,6 @@ import { until } from '../../stack/until.ts'
 /** More than one page, and more than one in each half. */
 const ROW_COUNT = 120_000
 const { pool, client } = await openDatabase(t)
-const searchOf = (party: string) => ({ party, wanted: new Set<string>(), ...createSearch(party, []) })
 const locatorOf = (sqlNumber: string) => `'NTF-' || lpad((${sqlNumber})::text, 10, '0')`
 
 t.before(async () => {
@@ -79,11 +78,13 @@ t.test('decisions without a row are found by comparing keys, without reading a d
 t.test('all pages are searched, and only the decisions of the party are found', async (t) => {
   const found: string[] = []
   const seen: number[] = []
-  for await (const { locators } of findEntries(pool, searchOf('PTY-711'), (count) => seen.push(count)))
+  for await (const { locators } of findEntries(pool, createSearch('PTY-711', []), (count) =>
+    seen.push(count),
+  ))
     found.push(...locators.filter((locator) => locator.endsWith('4711')))
   t.equal(found.length, ROW_COUNT / 10_000)
   t.equal(seen.length, 4, 'two pages of each half')
   t.equal(seen.at(-1), ROW_COUNT)
-  for await (const { locators } of findEntries(pool, searchOf('PTY-712'), () => {}))
+  for await (const { locators } of findEntries(pool, createSearch('PTY-712', []), () => {}))
     t.notOk(locators.some((locator) => locator.endsWith('4711')))
 })
