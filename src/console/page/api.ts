@@ -29,6 +29,19 @@ export async function read<Data>(path: readonly string[], query: Query, signal: 
   return readJson(response, signal)
 }
 
+/** Reads the pages of a list, from the cursor of the query on. Rejects like `read`. */
+export async function* readPages<Page extends { readonly nextCursor: string | null }>(
+  path: readonly string[],
+  query: Query,
+  signal: AbortSignal,
+): AsyncGenerator<Page> {
+  for (let cursor: string | null | undefined = query.cursor; cursor !== null; ) {
+    const page: Page = await read(path, { ...query, cursor }, signal)
+    yield page
+    cursor = page.nextCursor
+  }
+}
+
 function readJson(response: Response, signal: AbortSignal) {
   return response.json().catch((error: Error) => {
     if (signal.aborted) throw error

@@ -1,13 +1,14 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { LOG_CSV } from '../../operations/log/log-csv.ts'
 import { nameOfChannel, shownSubject } from '../../service/decide/party/channel.ts'
 import type { ListedLogEntry } from '../../service/model/log/log-entry.ts'
 import type { Page } from '../../service/model/log/log-page.ts'
 import { describeStatus } from '../../service/model/log/status.ts'
-import { read } from './api.ts'
+import { readPages } from './api.ts'
 import { Button } from './parts.tsx'
 import type { Query } from './route.ts'
 import { counted, inWords } from './text.ts'
+import { useRun } from './use-run.ts'
 
 const PAGE_ITEMS = '200'
 /** Spreadsheet programs still open a file of this size easily. */
@@ -33,55 +34,45 @@ interface DownloadProps {
 
 /** Saves all entries of a list as the CSV file `name`, in the words of the screen. */
 export function Download({ query, name, remarks = [] }: DownloadProps) {
-  const [words, setWords] = useState('')
-  const [isRunning, setRunning] = useState(false)
-  const stop = useRef(new AbortController())
-  useEffect(() => () => stop.current.abort(), [])
-
-  async function readAll(): Promise<void> {
-    const lines = [LOG_CSV.head]
-    let rest = remarks
-    const addRemarks = (afterwards: string) => {
-      const count = rest.filter(({ createdAt }) => (createdAt ?? '~') >= afterwards).length
-      lines.push(...rest.slice(0, count).map(LOG_CSV.formatLine))
-      rest = rest.slice(count)
-    }
-    let entryCount = 0
-    const found = () => countEntries(entryCount, lines.length - 1 - entryCount)
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      setWords(`Loaded ${found()}…`)
-      const asked = { ...query, cursor, limit: PAGE_ITEMS }
-      const page = await read<Page<ListedLogEntry>>(['log', 'list'], asked, stop.current.signal)
-      for (const entry of page.items) {
-        addRemarks(entry.createdAt)
-        lines.push(formatEntry(entry))
-        entryCount++
+  const { progress, problem, start } = useRun()
+  const [saved, setSaved] = useState('')
+  const download = () =>
+    start(async (signal, setProgress) => {
+      const lines = [LOG_CSV.head]
+      let rest = remarks
+      const addRemarks = (afterwards: string) => {
+        const count = rest.filter(({ createdAt }) => (createdAt ?? '~') >= afterwards).length
+        lines.push(...rest.slice(0, count).map(LOG_CSV.formatLine))
+        rest = rest.slice(count)
       }
-      cursor = page.nextCursor
-      if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
-        saveFile(name, lines)
-        return setWords(`The file contains only the newest ${found()}. Narrow the filters.`)
+      let entryCount = 0
+      const found = () => countEntries(entryCount, lines.length - 1 - entryCount)
+      setProgress(`Loaded ${found()}…`)
+      const asked = { ...query, limit: PAGE_ITEMS }
+      for await (const page of readPages<Page<ListedLogEntry>>(['log', 'list'], asked, signal)) {
+        for (const entry of page.items) {
+          addRemarks(entry.createdAt)
+          lines.push(formatEntry(entry))
+          entryCount++
+        }
+        if (page.nextCursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
+          saveFile(name, lines)
+          return setSaved(`The file contains only the newest ${found()}. Narrow the filters.`)
+        }
+        setProgress(`Loaded ${found()}…`)
       }
-    }
-    addRemarks('')
-    saveFile(name, lines)
-    setWords(`Saved ${found()}.`)
-  }
-
-  const download = () => {
-    setRunning(true)
-    readAll()
-      .catch((error: Error) => {
-        if (!stop.current.signal.aborted) setWords(`Could not save the file. ${error.message}`)
-      })
-      .finally(() => setRunning(false))
-  }
+      addRemarks('')
+      saveFile(name, lines)
+      setSaved(`Saved ${found()}.`)
+    })
   return (
     <p class="hstack">
-      <Button onClick={download} disabled={isRunning}>
+      <Button onClick={download} disabled={progress !== null}>
         Download as CSV
       </Button>
-      <span role="status">{words}</span>
+      <span role="status">
+        {progress ?? (problem === null ? saved : `Could not save the file. ${problem}`)}
+      </span>
     </p>
   )
 }

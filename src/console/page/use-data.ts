@@ -1,7 +1,7 @@
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Page } from '../../service/model/log/log-page.ts'
-import { RequestError, read } from './api.ts'
+import { RequestError, read, readPages } from './api.ts'
 import type { Query } from './route.ts'
 
 export interface Loaded<Data> {
@@ -106,14 +106,17 @@ const PAGE_ITEMS = 200
 /** Loads a page of a list, again at each navigation. */
 export function usePages<Item>(path: readonly string[], query: Query): Loaded<Page<Item>> {
   const load = async (signal: AbortSignal) => {
-    const limit = String(PAGE_ITEMS)
-    let page = await read<Page<Item>>(path, { ...query, limit }, signal)
-    for (let count = 1; count < READ_COUNT_MAX && page.items.length < PAGE_ITEMS / 2; count++) {
-      if (page.nextCursor === null) break
-      const next = await read<Page<Item>>(path, { ...query, cursor: page.nextCursor, limit }, signal)
-      page = { ...next, items: [...page.items, ...next.items] }
+    const asked = { ...query, limit: String(PAGE_ITEMS) }
+    const items: Item[] = []
+    let nextCursor: string | null = null
+    let readCount = 0
+    for await (const page of readPages<Page<Item>>(path, asked, signal)) {
+      items.push(...page.items)
+      nextCursor = page.nextCursor
+      readCount++
+      if (readCount === READ_COUNT_MAX || items.length >= PAGE_ITEMS / 2) break
     }
-    return page
+    return { items, nextCursor }
   }
   return useLoaded(JSON.stringify([path, query, useContext(Visit).visit]), load, null)
 }

@@ -3,13 +3,14 @@ import { cellText, FACT_LIST } from '../../../service/decide/decision/facts.ts'
 import { nameOfChannel } from '../../../service/decide/party/channel.ts'
 import type { CurrentRule, CurrentRules } from '../../../service/decide/rules/current-rules.ts'
 import type { DecisionPage } from '../../../service/model/decision-group.ts'
-import { read } from '../api.ts'
+import { readPages } from '../api.ts'
 import { type Row, Table } from '../list.tsx'
 import { Badge, Facts, State, Time, Value } from '../parts.tsx'
-import { type Period, PeriodForm, useRun } from '../period.tsx'
+import { type Period, PeriodForm } from '../period.tsx'
 import { buildHref } from '../route.ts'
 import { counted, formatNumber, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
+import { useRun } from '../use-run.ts'
 
 const EVERY_MS = 30_000
 
@@ -81,16 +82,13 @@ async function countUse(
   const add = (counts: Map<string, number>, key: string, more: number) =>
     counts.set(key, (counts.get(key) ?? 0) + more)
   let seen = 0
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const query = { ...period, cursor }
-    const page: DecisionPage = await read(['workbench', 'decisions'], query, signal)
+  for await (const page of readPages<DecisionPage>(['workbench', 'decisions'], { ...period }, signal)) {
     for (const { ruleId, outcome, count } of page.groups) {
       add(byRule, ruleId, count)
       add(byOutcome, outcome, count)
     }
     seen += page.events
     setProgress(`${counted(seen, 'event', 'events')} counted…`)
-    cursor = page.nextCursor
   }
   return { ...period, byRule, byOutcome }
 }

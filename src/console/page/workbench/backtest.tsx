@@ -12,9 +12,10 @@ import { read } from '../api.ts'
 import { saveFile } from '../download.tsx'
 import { Table, timeCell } from '../list.tsx'
 import { Button, Time, Value } from '../parts.tsx'
-import { type Period, PeriodForm, useRun } from '../period.tsx'
+import { type Period, PeriodForm } from '../period.tsx'
 import { buildHref } from '../route.ts'
 import { counted, formatNumber } from '../text.ts'
+import { useRun } from '../use-run.ts'
 import type { Verdict } from './draft.ts'
 
 interface Result {

@@ -5,8 +5,8 @@ import { loadVersion } from '../../../authoring/diff/review.ts'
 import type { Activation, CurrentRules } from '../../../service/decide/rules/current-rules.ts'
 import { read } from '../api.ts'
 import { Bullets, Button, Problem, State, Time } from '../parts.tsx'
-import { useRun } from '../period.tsx'
 import { useData } from '../use-data.ts'
+import { useRun } from '../use-run.ts'
 import { type Bench, buildRows, type Verdict } from './draft.ts'
 
 /** More than people read. */
