@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createRuleTable } from '../../src/authoring/check/compile-table.ts'
+import { compileRuleTable } from '../../src/authoring/check/compile-table.ts'
 import type { Situation } from '../../src/service/decide/decision/facts.ts'
 import { loadPromises } from '../../src/service/decide/rules/load-promises.ts'
 import { loadRuleTable } from '../../src/service/decide/rules/load-table.ts'
@@ -27,7 +27,7 @@ export function describeThose(facts: Partial<Situation>): readonly string[] {
 }
 
 export function createTable(csvText: string): Promise<RuleTable> {
-  return createRuleTable(csvText, [], () => 'revision')
+  return compileRuleTable(csvText, { eventTypes: [] })
 }
 
 /** The number of a rule's row in the file. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { checkRuleFiles } from '../../src/authoring/check/check-files.ts'
-import { createRuleTable } from '../../src/authoring/check/compile-table.ts'
+import { compileRuleTable } from '../../src/authoring/check/compile-table.ts'
 import { diffRuleTables } from '../../src/authoring/diff/compare-tables.ts'
 import { describeDiff } from '../../src/authoring/diff/diff-text.ts'
 import { DEFAULT_PROMISES, DEFAULT_TABLE } from './default-table.ts'
@@ -44,7 +44,7 @@ const CHANGES: Readonly<Record<string, number>> = {
   'Nothing for unknown types': 0,
   'An overdue invoice by SMS': 0,
 }
-const loaded = (table: string) => createRuleTable(table, EVENT_TYPES, () => 'revision')
+const loaded = (table: string) => compileRuleTable(table, { eventTypes: EVENT_TYPES })
 const before = await loaded(TABLE.join('\n'))
 
 t.test('each section of the page has its change', async (t) => {

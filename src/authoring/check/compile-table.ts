@@ -6,33 +6,23 @@ import { PromisesError, RuleTableError } from '../../service/decide/rules/table-
 import { checkRuleFiles } from './check-files.ts'
 import { findFaults } from './find-faults.ts'
 
-/** Loads any rule table, such as a candidate or an archived one. Throws RuleTableError, which contains `name`, with all faults. */
+/**
+ * Loads any rule table, such as a candidate or an archived one: the rules engine decides every situation of every event class once.
+ * Throws RuleTableError, which contains `name`, with all faults: those of the file, or else situations without a rule, a SEND to
+ * nobody, and rules that never apply.
+ */
 export async function compileRuleTable(
   csvText: string,
-  name?: string,
-  knownEventTypes = TEMPLATE_EVENT_TYPES,
+  { name, eventTypes = TEMPLATE_EVENT_TYPES }: { name?: string; eventTypes?: readonly string[] } = {},
 ): Promise<RuleTable> {
   try {
-    return await createRuleTable(csvText, knownEventTypes, sha256)
+    const enumeration = await enumerate(loadRuleTable(csvText, eventTypes), eventTypes)
+    const faults = findFaults(enumeration)
+    if (faults.length > 0) throw new RuleTableError(faults)
+    return enumeratedTable(enumeration, csvText, sha256(csvText))
   } catch (error) {
     throw error instanceof RuleTableError ? new RuleTableError(error.faults, name) : error
   }
-}
-
-/**
- * Loads a rule table: the rules engine decides every situation of every event class once. `sha256` returns the hash of a text's
- * UTF-8 bytes in hex. Throws RuleTableError with all faults: those of the file, or else situations without a rule, a SEND to
- * nobody, and rules that never apply.
- */
-export async function createRuleTable(
-  csvText: string,
-  knownEventTypes: readonly string[],
-  sha256: (text: string) => string,
-): Promise<RuleTable> {
-  const enumeration = await enumerate(loadRuleTable(csvText, knownEventTypes), knownEventTypes)
-  const faults = findFaults(enumeration)
-  if (faults.length > 0) throw new RuleTableError(faults)
-  return enumeratedTable(enumeration, csvText, sha256(csvText))
 }
 
 /** Throws RuleTableError or PromisesError with all faults of the rule table and its promises. */

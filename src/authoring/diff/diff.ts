@@ -59,9 +59,9 @@ async function tableBefore(against: string, table: string): Promise<RuleTable> {
     (found) => found.isFile(),
     () => false,
   )
-  if (isFile) return compileRuleTable(await readText(against), name)
+  if (isFile) return compileRuleTable(await readText(against), { name })
   await checkRevision(against, dirname(table), 'file')
   const files = await listFilesAt(against, join(dirname(table), '../templates'))
   const eventTypes = listEventTypes(files.map((file) => ({ name: file, text: '' })))
-  return compileRuleTable(await readFileAt(against, table), name, eventTypes)
+  return compileRuleTable(await readFileAt(against, table), { name, eventTypes })
 }

@@ -45,7 +45,7 @@ async function outcomes(world: World, options: Options): Promise<void> {
 }
 
 async function listPresent(table: string, outcomes: string): Promise<string> {
-  const { rules } = await compileRuleTable(await readText(table), table)
+  const { rules } = await compileRuleTable(await readText(table), { name: table })
   const accepted = acceptedEventTypes(outcomes)
   const templates = readTemplates(readTemplateFiles(TEMPLATES), { sha256, accepted })
   const enumeration = await enumerate(rules, listTypesWithTemplate(templates))

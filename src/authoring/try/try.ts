@@ -85,7 +85,7 @@ interface Options extends Readonly<Record<string, unknown>> {
 }
 
 async function tryIt(world: World, options: Options): Promise<void> {
-  const table = await compileRuleTable(await readText(options.table), options.table)
+  const table = await compileRuleTable(await readText(options.table), { name: options.table })
   const templates = loadTemplates(options.templates)
   const tried = tryEvent(table, templates, await parseTriedEvent(world, options))
   await print(world, ...(options.json ? [JSON.stringify(tried)] : describeTried(tried)))

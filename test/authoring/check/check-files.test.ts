@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkRuleFiles } from '../../../src/authoring/check/check-files.ts'
-import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
+import { compileRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
 import { inWords } from '../../service/build.ts'
 import fc from '../../stack/properties.ts'
@@ -144,7 +144,7 @@ t.test('"no template" is every event type without one, "any template" all others
     promise({ promise: 'd', eventType: 'any template', ...BY_EMAIL, outcome: 'SEND' }),
   )
   t.strictSame([kept.table.faults, kept.table.warnings, kept.promises.faults], [[], [], []])
-  const { decide } = await createRuleTable(csvText, EVENT_TYPES, () => '')
+  const { decide } = await compileRuleTable(csvText, { eventTypes: EVENT_TYPES })
   for (const eventType of EVENT_TYPES) t.equal(decide({ eventType, ...BY_EMAIL }).outcome, 'SEND', eventType)
   for (const eventType of ['consent.given', '', '__proto__', 'no template'])
     t.equal(decide({ eventType, ...BY_EMAIL }).ruleId, 'silent', eventType)

@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
 import t from 'tap'
-import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
+import { compileRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import type { Situation } from '../../../src/service/decide/decision/facts.ts'
 import { describeResult } from '../../../src/service/decide/decision/result.ts'
+import { sha256 } from '../../service/build.ts'
 import { DEFAULT_TABLE, SITUATIONS } from '../default-table.ts'
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
-const table = await createRuleTable(DEFAULT_TABLE, ['claim.paid'], sha256)
+const table = await compileRuleTable(DEFAULT_TABLE, { eventTypes: ['claim.paid'] })
 
 const SPECIFIED: readonly string[] = ['EMAIL', 'SMS', 'IN_APP']
 /** The specification's result for all situations that have these facts. */

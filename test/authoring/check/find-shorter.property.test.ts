@@ -1,11 +1,11 @@
 import t from 'tap'
-import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { findShorter } from '../../../src/authoring/check/find-shorter.ts'
 import { diffRuleTables } from '../../../src/authoring/diff/compare-tables.ts'
 import { enumerate } from '../../../src/service/decide/rules/first-match.ts'
 import { loadRuleTable } from '../../../src/service/decide/rules/load-table.ts'
 import fc from '../../stack/properties.ts'
 import { rule, table } from '../build.ts'
+import { createTable } from '../default-table.ts'
 import { applying, isSafe, type Row, tables } from '../random-tables.ts'
 
 const shorterOf = async (text: string) => findShorter(await enumerate(loadRuleTable(text), []))
@@ -44,9 +44,9 @@ t.test('a shorter table decides every situation as before, for random tables', a
     .map(applying)
   await fc.assert(
     fc.asyncProperty(alike, async (rows) => {
-      const before = await createRuleTable(table(...rows), [], () => '')
+      const before = await createTable(table(...rows))
       for (const hint of await shorterOf(before.source)) {
-        const after = await createRuleTable(table(...follow(rows, hint)), [], () => '')
+        const after = await createTable(table(...follow(rows, hint)))
         const { changes } = diffRuleTables(before, after)
         if (changes.length > 0) throw new Error(`${hint.text}: ${JSON.stringify(changes[0])}`)
         followed[hint.edit === null ? 'deleted' : 'merged']++

@@ -1,15 +1,11 @@
 import t from 'tap'
-import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { diffRuleTables } from '../../../src/authoring/diff/compare-tables.ts'
 import fc from '../../stack/properties.ts'
 import { table } from '../build.ts'
+import { createTable } from '../default-table.ts'
 import { ALL_CASES, applies, applying, isSafe, type Row, tables } from '../random-tables.ts'
 
 const RUN_COUNT = 20
-
-function create(csvText: string) {
-  return createRuleTable(csvText, [], () => '')
-}
 
 /** Tables that can be served. */
 const servable = tables.filter(isSafe).map(applying)
@@ -37,8 +33,8 @@ t.test(`a shuffled but equivalent copy differs in nothing, for ${RUN_COUNT} rand
       const copy = shuffle(rows, positions)
       if (copy.some(({ rule }, position) => rule !== rows[position]?.rule)) reordered++
       const diff = diffRuleTables(
-        await create(table(...rows)),
-        await create(table(...copy).replaceAll(',', ';')),
+        await createTable(table(...rows)),
+        await createTable(table(...copy).replaceAll(',', ';')),
       )
       const said = JSON.stringify([diff.changes, diff.moved, diff.reworded])
       if (said !== '[[],[],[]]') throw new Error(said)

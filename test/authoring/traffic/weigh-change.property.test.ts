@@ -1,17 +1,17 @@
 import t from 'tap'
 import { createBacktest } from '../../../src/authoring/back-test/decide-groups.ts'
-import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { diffRuleTables } from '../../../src/authoring/diff/compare-tables.ts'
 import { formatTraffic, readTraffic, type Traffic } from '../../../src/authoring/traffic/traffic-sheet.ts'
 import { weighChange } from '../../../src/authoring/traffic/weigh-change.ts'
 import fc from '../../stack/properties.ts'
 import { table } from '../build.ts'
+import { createTable } from '../default-table.ts'
 import { ALL_CASES, applying, isSafe, tables } from '../random-tables.ts'
 
 const servable = tables
   .filter(isSafe)
   .map(applying)
-  .map((rows) => createRuleTable(table(...rows), [], () => ''))
+  .map((rows) => createTable(table(...rows)))
 const groups = fc.uniqueArray(
   fc.record({
     facts: fc.constantFrom(...ALL_CASES.filter(({ eventType }) => eventType !== '')),

@@ -1,7 +1,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { templates } from '#generated/templates.ts'
-import { createRuleTable } from '../../../src/authoring/check/compile-table.ts'
+import { compileRuleTable } from '../../../src/authoring/check/compile-table.ts'
 import { replay } from '../../../src/operations/replay/compare-log.ts'
 import type { ReplayFinding } from '../../../src/operations/replay/replay-finding.ts'
 import { commitBatch } from '../../../src/service/attempt/commit-batch.ts'
@@ -19,7 +19,7 @@ import { ensureCheckpoint } from '../../../src/service/store/write/checkpoints.t
 import { createStore } from '../../../src/service/store/write/postgres-store.ts'
 import { DEFAULT_TABLE } from '../../authoring/default-table.ts'
 import { aLookedUpBatch, aMaker } from '../attempt/store.contract.ts'
-import { aFound, sha256 } from '../build.ts'
+import { aFound } from '../build.ts'
 import { anOpenAttempt, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../decide/attempt/build.ts'
 
 /** Gives up these rows: failed, after three attempts. */
@@ -49,7 +49,7 @@ const FOUND = aFound({ email: 'member@example.com' })
 export { UNRESOLVED }
 
 export function ruleTable(source = DEFAULT_TABLE): Promise<RuleTable> {
-  return createRuleTable(source, [], sha256)
+  return compileRuleTable(source, { eventTypes: [] })
 }
 
 /**

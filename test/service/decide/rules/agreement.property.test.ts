@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createBacktest } from '../../../../src/authoring/back-test/decide-groups.ts'
-import { createRuleTable } from '../../../../src/authoring/check/compile-table.ts'
+import { compileRuleTable } from '../../../../src/authoring/check/compile-table.ts'
 import { decidedAlike, diffRuleTables } from '../../../../src/authoring/diff/compare-tables.ts'
 import { listOutcomes } from '../../../../src/authoring/outcomes/list-outcomes.ts'
 import { tryEvent } from '../../../../src/authoring/try/try-event.ts'
@@ -73,7 +73,7 @@ t.test(`try, diff, outcomes and back-test agree on ${RUN_COUNT} pairs of random 
   await fc.assert(
     fc.asyncProperty(servable, servable, async (rowsBefore, rowsAfter) => {
       const [before, after] = await Promise.all(
-        [rowsBefore, rowsAfter].map((rows) => createRuleTable(table(...rows), EVENT_TYPES, () => '')),
+        [rowsBefore, rowsAfter].map((rows) => compileRuleTable(table(...rows), { eventTypes: EVENT_TYPES })),
       )
       if (before === undefined || after === undefined) throw new Error('there are two tables')
       const [outcomesBefore, outcomesAfter] = [await outcomesOf(before), await outcomesOf(after)]

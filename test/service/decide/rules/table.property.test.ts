@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createRuleTable } from '../../../../src/authoring/check/compile-table.ts'
+import { compileRuleTable } from '../../../../src/authoring/check/compile-table.ts'
 import { UNKNOWN_CHANNEL_RULE_ID } from '../../../../src/service/decide/decision/decide.ts'
 import { firstMismatch } from '../../../../src/service/decide/rules/mismatch.ts'
 import { table } from '../../../authoring/build.ts'
@@ -10,7 +10,7 @@ import { faultsOf } from '../../build.ts'
 const RUN_COUNT = 25
 
 function create(rows: readonly Row[]) {
-  return createRuleTable(table(...rows), ['a', 'a.x', 'known'], () => '')
+  return compileRuleTable(table(...rows), { eventTypes: ['a', 'a.x', 'known'] })
 }
 
 t.test(`dispatch decides by the first matching row, for ${RUN_COUNT} random tables`, async (t) => {
