@@ -74,7 +74,7 @@ export async function reportBacktest(
 
 function describeEventTypes(changes: readonly BacktestChange[]): string {
   const byType = [...Map.groupBy(changes, ({ eventType }) => eventType)]
-    .map(([eventType, some]) => [eventType, sum(some)] as const)
+    .map(([eventType, groups]) => [eventType, sum(groups)] as const)
     .sort(([, a], [, b]) => b - a)
   const named = byType.slice(0, EVENT_TYPE_COUNT_MAX).map(([eventType, count]) => `${eventType} ${count}`)
   const more = byType.length - named.length

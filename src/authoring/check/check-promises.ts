@@ -34,20 +34,20 @@ export function checkPromises(
   const classes = [...new Set(cases.map(({ eventClass }) => eventClass))]
   return promises.flatMap((promise): PromiseFault[] => {
     const { row } = promise
-    const own = cases.filter((one) => covers(promise, one))
+    const own = cases.filter((situation) => covers(promise, situation))
     if (own.length === 0)
       return [{ row, column: 'promise', text: 'it covers no situation: no party can be like that' }]
-    const broken = own.flatMap((one) => {
-      const done = one.rule && describeViolation(promise, one.rule, one.situation)
-      return one.rule === null || done === null ? [] : [{ ...one, rule: one.rule, done }]
+    const broken = own.flatMap((judged) => {
+      const done = judged.rule && describeViolation(promise, judged.rule, judged.situation)
+      return judged.rule === null || done === null ? [] : [{ ...judged, rule: judged.rule, done }]
     })
     if (broken.length === 0) return []
     const text = `"${promise.name}" promises ${describeExpected(promise)}${whichTypes(promise)}, but it is`
-    const lines = [...Map.groupBy(broken, ({ rule }) => rule)].map(([rule, some]) => {
-      const done = [...new Set(some.map((one) => one.done))].join(' or ')
+    const lines = [...Map.groupBy(broken, ({ rule }) => rule)].map(([rule, violations]) => {
+      const done = [...new Set(violations.map((violation) => violation.done))].join(' or ')
       const remedy = findRemedy(rule)
       const end = remedy === null ? '' : `: ${remedy}`
-      return `${done} by rule "${rule.id}" (row ${rule.row}): ${summariseCases(some, classes)}${end}`
+      return `${done} by rule "${rule.id}" (row ${rule.row}): ${summariseCases(violations, classes)}${end}`
     })
     const exclude = exclusionFor(promise, broken)
     if (exclude === null) return [{ row, column: null, text, lines }]

@@ -108,7 +108,7 @@ function neverApplying(
     // A rule that mutes a type for everyone is not meant to have exceptions.
     const orDelete = (hidden: string) => (isSound ? `, or delete ${hidden}` : '')
     if (group.length > 1) {
-      const names = group.map((one) => `"${one.rule.id}"`)
+      const names = group.map((fault) => `"${fault.rule.id}"`)
       const never = `rules ${listSome(names, NAMED_COUNT_MAX)} can never apply`
       return {
         rule: first,

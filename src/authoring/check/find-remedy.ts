@@ -34,9 +34,7 @@ export function createRemedies(
     })
     const hidden = new Set(own.flatMap(({ next }) => (next && !alive.has(next) ? [next] : [])))
     if (hidden.size === 0 && own.every(({ wrong }) => wrong === null)) return null
-    const below = [...new Set(own.flatMap(({ next }) => next ?? []))].toSorted(
-      (one, other) => one.row - other.row,
-    )
+    const below = [...new Set(own.flatMap(({ next }) => next ?? []))].toSorted((a, b) => a.row - b.row)
     for (const cells of listChoices(own.flatMap(({ wrong }) => wrong?.cell ?? [])))
       for (const last of [null, ...below])
         if (isMended(own, hidden, cells, last)) return describeRemedy(rule, cells, last)
@@ -62,7 +60,7 @@ function isMended(
   const isKept = ({ situation, next }: OwnCase) =>
     cells.every(({ fact, value }) => situation[fact] === value) &&
     (last === null || next === undefined || next.row > last.row)
-  const [kept, left] = [own.filter(isKept), own.filter((one) => !isKept(one))]
+  const [kept, left] = [own.filter(isKept), own.filter((answer) => !isKept(answer))]
   const shown = new Set(left.map(({ next }) => next))
   return (
     kept.length > 0 &&
@@ -75,9 +73,9 @@ function isMended(
 /** Every choice of these cells, smallest first. */
 function listChoices(cells: readonly Cell[]): readonly (readonly Cell[])[] {
   const choices: (readonly Cell[])[] = [[]]
-  for (const cell of new Map(cells.map((one) => [one.words, one])).values())
+  for (const cell of new Map(cells.map((cell) => [cell.words, cell])).values())
     choices.push(...choices.map((choice) => [...choice, cell]))
-  return choices.toSorted((one, other) => one.length - other.length)
+  return choices.toSorted((a, b) => a.length - b.length)
 }
 
 function describeRemedy({ id }: Rule, cells: readonly Cell[], last: Rule | null): string {

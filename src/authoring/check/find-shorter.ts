@@ -28,11 +28,11 @@ export function findShorter({ rules, answers }: Enumeration): Shorter[] {
   )
   const deletable = rules.filter((rule) =>
     cases.every(
-      (one) =>
-        one.rule !== rule ||
+      (covered) =>
+        covered.rule !== rule ||
         decidesAlike(
-          one,
-          one.covering.find(({ row }) => row > rule.row),
+          covered,
+          covered.covering.find(({ row }) => row > rule.row),
         ),
     ),
   )
@@ -68,13 +68,13 @@ function findMerge(rule: Rule, other: Rule, ruleCount: number, cases: readonly C
   const { column, cell, when } = merged
   const isSame = (kept: Rule) => {
     const applying = new Set<Rule>()
-    const isAlike = (one: Covered) => {
-      const rest = one.covering.find((next) => next !== rule && next !== other)
+    const isAlike = (covered: Covered) => {
+      const rest = covered.covering.find((next) => next !== rule && next !== other)
       const isFirst =
-        (rest === undefined || kept.row < rest.row) && firstMismatch({ when }, one.facts) === null
+        (rest === undefined || kept.row < rest.row) && firstMismatch({ when }, covered.facts) === null
       const now = isFirst ? kept : rest
       if (now !== undefined) applying.add(now)
-      return decidesAlike(one, now)
+      return decidesAlike(covered, now)
     }
     return cases.every(isAlike) && applying.size === ruleCount - 1
   }

@@ -7,11 +7,11 @@ import type { Rule } from '../../service/decide/rules/rule.ts'
 /** The rules whose outcome could change to any other without breaking a promise. */
 export function findUnguarded(promises: readonly RulePromise[], enumeration: Enumeration): readonly Rule[] {
   const guarded = new Set<Rule>()
-  for (const { rule, ...one } of listCases(promises, enumeration)) {
+  for (const { rule, ...answer } of listCases(promises, enumeration)) {
     if (rule === null || guarded.has(rule)) continue
-    const covering = promises.filter((promise) => covers(promise, one))
+    const covering = promises.filter((promise) => covers(promise, answer))
     const breaks = (flipped: Rule) =>
-      covering.some((promise) => !keepsPromise(promise, flipped, one.situation))
+      covering.some((promise) => !keepsPromise(promise, flipped, answer.situation))
     if (flip(rule).some(breaks)) guarded.add(rule)
   }
   return enumeration.rules.filter((rule) => !guarded.has(rule))

@@ -17,10 +17,10 @@ export function changedRules(before: readonly Rule[], after: readonly Rule[]): r
   const idsBefore = before.map(({ id }) => id)
   const oldIds = new Map(after.map((rule) => [rule, findOldId(rule, before, after)]))
   const ids = [...oldIds.values()]
-  const isEqualWithout = (one: string) => {
-    const others = (list: readonly string[], known: readonly string[]) =>
-      list.filter((id) => id !== one && known.includes(id)).join('\n')
-    return others(idsBefore, ids) === others(ids, idsBefore)
+  const isEqualWithout = (ruleId: string) => {
+    const listOthers = (list: readonly string[], known: readonly string[]) =>
+      list.filter((id) => id !== ruleId && known.includes(id)).join('\n')
+    return listOthers(idsBefore, ids) === listOthers(ids, idsBefore)
   }
   const isSameOrder = isEqualWithout('')
   return after.filter((rule) => {
@@ -36,7 +36,7 @@ export function changedRules(before: readonly Rule[], after: readonly Rule[]): r
 
 /** The former id of a renamed rule: that of a deleted rule with the same cells. */
 function findOldId(rule: Rule, before: readonly Rule[], after: readonly Rule[]): string {
-  const isNamed = (rules: readonly Rule[], id: string) => rules.some((one) => one.id === id)
+  const isNamed = (rules: readonly Rule[], id: string) => rules.some((rule) => rule.id === id)
   const cells = cellsKey(rule)
   const renamed = isNamed(before, rule.id)
     ? undefined
@@ -66,34 +66,34 @@ export function findShortReach(
       findWrong(rule, answer) === null &&
       !isSameForMember(decideByRule(answer.rule, answer.situation), decideByRule(rule, answer.situation))
     if (taken.length === described.length || !taken.some(isLost)) return []
-    const takers = [...Map.groupBy(taken, (answer) => answer.rule)].flatMap(([taker, some]) =>
-      taker === null ? [] : [[taker.id, some.length] as const],
+    const takers = [...Map.groupBy(taken, (answer) => answer.rule)].flatMap(([taker, answers]) =>
+      taker === null ? [] : [[taker.id, answers.length] as const],
     )
-    const all = described.length
-    const left = all - taken.length
-    const text = `rule "${rule.id}" ${describeReach(left, counted(all, 'case'), takers)}`
+    const total = described.length
+    const left = total - taken.length
+    const text = `rule "${rule.id}" ${describeReach(left, counted(total, 'case'), takers)}`
     return [{ row: rule.row, column: null, text }]
   })
 }
 
 /** True if a member notices no difference: the reasons of messages that are not sent may differ. */
-function isSameForMember(one: RuleResult, other: RuleResult): boolean {
-  return one.outcome === other.outcome && (one.outcome !== 'SEND' || one.channel === other.channel)
+function isSameForMember(a: RuleResult, b: RuleResult): boolean {
+  return a.outcome === b.outcome && (a.outcome !== 'SEND' || a.channel === b.channel)
 }
 
 /** Example: `decides 4 of the 8 cases that its cells describe; rows above take the others: "email" 2, "sms" 2`. */
 export function describeReach(
   decided: number,
-  all: string,
+  total: string,
   takers: readonly (readonly [ruleId: string, count: number])[],
 ): string {
   const named = takers
-    .toSorted(([, one], [, other]) => other - one)
+    .toSorted(([, a], [, b]) => b - a)
     .slice(0, NAMED_COUNT_MAX)
     .map(([id, count]) => `"${id}" ${count.toLocaleString('en')}`)
   const more = takers.length - named.length
   const list = [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ')
-  return `decides ${decided.toLocaleString('en')} of the ${all} that its cells describe; rows above take the others: ${list}`
+  return `decides ${decided.toLocaleString('en')} of the ${total} that its cells describe; rows above take the others: ${list}`
 }
 
 /**
@@ -106,10 +106,10 @@ export function describePlaces(
   { rules, answers }: Pick<Enumeration, 'rules' | 'answers'>,
   findWrong: FindWrong,
 ): string {
-  const all = described.length
+  const total = described.length
   const decided = described.map((answer) => ({ answer, first: listCovering(rules, answer)[0] }))
   const takers = [...new Set(described.flatMap((answer) => answer.rule ?? []))].toSorted(
-    (one, other) => one.row - other.row,
+    (a, b) => a.row - b.row,
   )
   const places = takers.flatMap((taker) => {
     const gained = new Set(
@@ -121,9 +121,9 @@ export function describePlaces(
     )
     const count = gained.size
     const effect =
-      count === all
-        ? `for all it describes (${counted(all, 'case')})`
-        : `for ${count} of the ${counted(all, 'case')}`
+      count === total
+        ? `for all it describes (${counted(total, 'case')})`
+        : `for ${count} of the ${counted(total, 'case')}`
     const names = lost.map(({ id }) => `"${id}"`).join(' and ')
     const loss = lost.length === 0 ? '' : `, which leaves nothing to ${names}`
     return [`above row ${taker.row} ("${taker.id}") ${effect}${loss}`]

@@ -47,7 +47,7 @@ export function summaryToMarkdown({
   ]
   const isWeaker = ({ what, kind }: RowChange) => what === 'promise' && kind !== 'added'
   const isPlace = ({ what }: RowChange) => what === 'envelope field'
-  const others = rows.filter((row) => !isWeaker(row) && !isPlace(row))
+  const plainRows = rows.filter((row) => !isWeaker(row) && !isPlace(row))
   const parts = [
     cautionToMarkdown(rows.filter(isPlace), [ENVELOPE_RISKS]),
     promisesToMarkdown(rows.filter(isWeaker), nowPossible),
@@ -56,7 +56,7 @@ export function summaryToMarkdown({
     missing.length === 0 ? '' : `The faults hide ${missing.join(' and ')}. Correct them first.\n`,
     traffic === null ? '' : trafficToMarkdown(traffic),
     diff === null ? '' : diffToMarkdown(diff),
-    others.length === 0 ? '' : rowsToMarkdown(others),
+    plainRows.length === 0 ? '' : rowsToMarkdown(plainRows),
     texts === null ? '' : previewChangesToMarkdown(texts),
     shorter.length === 0 ? '' : shorterToMarkdown(shorter),
     outcomes === null ? '' : outcomesToMarkdown(outcomes),
@@ -168,7 +168,7 @@ const NAME_COUNT_MAX = 5
 /** @internal The changed texts for a pull request; empty if none changed. Short differences come first, full texts last. */
 export function previewChangesToMarkdown(changes: readonly PreviewChange[]): string {
   if (changes.length === 0) return ''
-  const [changed, others] = [changes.filter(isChanged), changes.filter((change) => !isChanged(change))]
+  const [changed, unchanged] = [changes.filter(isChanged), changes.filter((change) => !isChanged(change))]
   const wholes = changed.map(
     ({ eventType, before, after }) =>
       `#### ${literal(eventType)}\n\nBefore:\n\n${formatTexts(before)}\n\nAfter:\n\n${formatTexts(after)}`,
@@ -178,7 +178,7 @@ export function previewChangesToMarkdown(changes: readonly PreviewChange[]): str
     `### Texts: ${counted(changes.length, 'event type')} with another text`,
     ...formatEdits(changed),
     ...listLonger(changed),
-    ...others.map(({ eventType, before, after }) => {
+    ...unchanged.map(({ eventType, before, after }) => {
       const name = literal(eventType)
       if (after !== null) return `#### ${name}: new, was the generic text\n\n${formatTexts(after)}`
       return `#### ${name}: removed, becomes the generic text\n\nBefore:\n\n${before && formatTexts(before)}`
@@ -212,7 +212,7 @@ function formatEdits(changed: readonly ChangedText[]): string[] {
   }
   return [...Map.groupBy(typesOf, ([, types]) => JSON.stringify(types)).values()]
     .map((group) => ({ types: group[0]?.[1] ?? [], lines: group.map(([line]) => line) }))
-    .toSorted((one, other) => one.types.length - other.types.length)
+    .toSorted((a, b) => a.types.length - b.types.length)
     .map(({ types, lines }) => {
       const [gone, fresh] = [false, true].map((isFresh) =>
         lines.filter((line) => line.startsWith('+') === isFresh),

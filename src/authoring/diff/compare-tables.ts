@@ -62,9 +62,9 @@ export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDi
       return hasSameResult(results) ? [] : [{ key, eventClass, results }]
     })
     // Classes with the same difference share one change.
-    for (const [first, ...others] of Map.groupBy(differences, ({ key }) => key).values()) {
+    for (const [first, ...rest] of Map.groupBy(differences, ({ key }) => key).values()) {
       if (first === undefined) continue
-      const eventClasses = [first, ...others].map(({ eventClass }) => eventClass)
+      const eventClasses = [first, ...rest].map(({ eventClass }) => eventClass)
       const change = { situation, eventClasses, ...first.results }
       if (decidedAlike(change.before, change.after)) moved.push(change)
       else changes.push(change)
@@ -78,8 +78,8 @@ function hasSameResult({ before, after }: Pick<Change, 'before' | 'after'>): boo
 }
 
 /** True if both leave the same in the log. */
-export function decidedAlike(one: RecordedResult, other: RecordedResult): boolean {
-  return one.outcome === other.outcome && one.channel === other.channel && one.reason === other.reason
+export function decidedAlike(a: RecordedResult, b: RecordedResult): boolean {
+  return a.outcome === b.outcome && a.channel === b.channel && a.reason === b.reason
 }
 
 function reworded(before: readonly Rule[], after: readonly Rule[]): RuleTableDiff['reworded'] {

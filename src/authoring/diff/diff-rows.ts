@@ -46,7 +46,7 @@ export function diffRows(
       return { kind: 'added', words: `${quote(name)}: ${filled.join(', ') || 'blank'}` }
     })
   return [...changes, ...added]
-    .sort((one, other) => ROW_CHANGES.indexOf(one.kind) - ROW_CHANGES.indexOf(other.kind))
+    .sort((a, b) => ROW_CHANGES.indexOf(a.kind) - ROW_CHANGES.indexOf(b.kind))
     .map(({ kind, words }) => ({ what, kind, text: `${what} ${kind}: ${words}` }))
 }
 
@@ -70,8 +70,8 @@ export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map
   const pairs = new Map<Cells, Cells>()
   const free = new Set(after.filter(isFilled))
   for (const isSame of [hasSameName, hasSameCells, isInPlace]) {
-    for (const row of before.filter((one) => isFilled(one) && !pairs.has(one))) {
-      const now = [...free].find((one) => isSame(row, one))
+    for (const row of before.filter((row) => isFilled(row) && !pairs.has(row))) {
+      const now = [...free].find((candidate) => isSame(row, candidate))
       if (now === undefined) continue
       pairs.set(row, now)
       free.delete(now)
@@ -102,7 +102,7 @@ export function isFilled(row: Cells): boolean {
 }
 
 function isCondition(column: string): boolean {
-  return WHEN_COLUMNS.some((one) => one === column)
+  return WHEN_COLUMNS.some((known) => known === column)
 }
 
 function inWords(cell: string, column: string): string {

@@ -51,7 +51,7 @@ export function summariseDiff({ changes }: RuleTableDiff): string {
 /** The changes, most harmful first, in as few sentences as possible. */
 export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[] {
   const rank = (change: Change) => CHANGE_KINDS.indexOf(classifyChange(change))
-  const ordered = changes.toSorted((one, other) => rank(one) - rank(other))
+  const ordered = changes.toSorted((a, b) => rank(a) - rank(b))
   return [
     ...Map.groupBy(ordered, (change) => changeInWords(change, describeClasses(change.eventClasses, classes))),
   ].map(([words, group]) => ({

@@ -108,11 +108,13 @@ export function summariseChange(
     reviews: [
       { file: 'rules/dispatch.csv', ...table },
       { file: 'rules/promises.csv', ...promises },
-      ...[...faults, ...warnings].map((one) => {
-        const remarks = [wholeFault(one.line === null ? one.text : `line ${one.line}: ${one.text}`)]
-        const isFault = faults.includes(one)
+      ...[...faults, ...warnings].map((remark) => {
+        const remarks = [
+          wholeFault(remark.line === null ? remark.text : `line ${remark.line}: ${remark.text}`),
+        ]
+        const isFault = faults.includes(remark)
         return {
-          file: `templates/${one.file}`,
+          file: `templates/${remark.file}`,
           faults: isFault ? remarks : [],
           warnings: isFault ? [] : remarks,
         }
@@ -183,10 +185,10 @@ export function readGrid(csvText: string, form: SheetForm<string>) {
  * formulas get no apostrophe, since a rule table must come back unchanged. Quotes appear only if needed, so that few lines change.
  */
 export function gridToCsv(columns: readonly string[], rows: readonly Cells[], own = columns): string {
-  const written = columns.reduce((some, column, at) => {
-    if (some.includes(column) || rows.every((row) => row[at] === '')) return some
-    const before = columns.slice(0, at).findLast((one) => some.includes(one))
-    return some.toSpliced(before === undefined ? 0 : some.indexOf(before) + 1, 0, column)
+  const written = columns.reduce((kept, column, at) => {
+    if (kept.includes(column) || rows.every((row) => row[at] === '')) return kept
+    const before = columns.slice(0, at).findLast((name) => kept.includes(name))
+    return kept.toSpliced(before === undefined ? 0 : kept.indexOf(before) + 1, 0, column)
   }, own)
   const places = written.map((column) => columns.indexOf(column))
   return [columns, ...rows]

@@ -59,12 +59,12 @@ async function summarise(world: World, { against, json }: Options): Promise<void
   const after = await load(await filesNow(), outcomes, before.ruleTable?.rules)
   const summary = summariseChange(before, after, outcomes, traffic, trafficThen)
   const [mapBefore, mapNow] = await Promise.all([readFileAt(against, ENVELOPE_MAP), readText(ENVELOPE_MAP)])
-  const all = {
+  const report = {
     ...summary,
     reviews: summary.reviews.toSpliced(2, 0, await reviewEnvelopeMap()),
     rows: [...diffMaps(mapBefore, mapNow), ...summary.rows],
   }
-  world.stdout.write(json ? `${JSON.stringify(all)}\n` : summaryToMarkdown(all))
+  world.stdout.write(json ? `${JSON.stringify(report)}\n` : summaryToMarkdown(report))
 }
 
 async function filesAt(revision: string): Promise<Files> {

@@ -28,7 +28,7 @@ export function listOutcomes(enumeration: Enumeration, previews: readonly Previe
   const named = classes.flatMap(({ members, representative }) =>
     members.map((name) => [name, representative] as const),
   )
-  const texts = new Map(previews.map((one) => [one.eventType, one.texts.flatMap(formatText)]))
+  const texts = new Map(previews.map((preview) => [preview.eventType, preview.texts.flatMap(formatText)]))
   const representatives = new Map([
     ...previews.map(({ eventType }) => [eventType, eventType] as const),
     ...named,

@@ -39,13 +39,13 @@ export function checkTemplates(files: readonly TemplateFile[], options: ReadOpti
     return { faults: error.faults, warnings: [], lines: [], templates: null, previews: null }
   }
   const previews = previewTexts(templates)
-  const previewOf = new Map(previews.map((one) => [one.name, one]))
-  const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  const previewOf = new Map(previews.map((preview) => [preview.name, preview]))
+  const sorted = files.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const lines = sorted.flatMap(({ name: file }) => {
     const template = templates.get(toEventType({ name: file }))
     if (template === undefined) return []
     const texts = previewOf.get(template.name)?.texts ?? []
-    const lengths = texts.map(({ sms }) => sms).sort((one, other) => other.segments - one.segments)
+    const lengths = texts.map(({ sms }) => sms).sort((a, b) => b.segments - a.segments)
     return [{ file, sms: lengths[0] as SmsLength, uses: listVariables(template.source) }]
   })
   const inserted = new Set(files.flatMap(({ text }) => listInserted(text)))

@@ -73,9 +73,13 @@ function buildPreview(templates: Templates, name: string, sample = usualSample):
     })
     return { withReason, subject, body, sms: measureSms(body) }
   }
-  const [one, other] = [text(true), text(false)]
-  const alike = one.subject === other.subject && one.body === other.body
-  return { name, eventType: titleOf(name), texts: alike ? [{ ...one, withReason: null }] : [one, other] }
+  const [full, short] = [text(true), text(false)]
+  const alike = full.subject === short.subject && full.body === short.body
+  return {
+    name,
+    eventType: titleOf(name),
+    texts: alike ? [{ ...full, withReason: null }] : [full, short],
+  }
 }
 
 /** Texts whose rendering differs; comments and line ends do not count. */

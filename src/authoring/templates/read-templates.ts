@@ -64,14 +64,13 @@ export function checkedSources(files: readonly TemplateFile[], options: ReadOpti
     const text = 'the template for every other event type is missing: add this file'
     faults.push({ file: GENERIC + EXTENSION, line: null, text })
   }
-  if (faults.length > 0)
-    throw new TemplateError(faults.sort((one, other) => (one.file < other.file ? -1 : 1)))
+  if (faults.length > 0) throw new TemplateError(faults.sort((a, b) => (a.file < b.file ? -1 : 1)))
   return templates
     .map((file) => {
       const source = insertParts(file.text, sound)
       return { name: toEventType(file), revision: options.sha256(source), source }
     })
-    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 /** Throws LineFault. */

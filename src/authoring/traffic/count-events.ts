@@ -85,8 +85,8 @@ function completeFacts(recorded: RecordedFacts): RuleFacts {
   )
 }
 
-function bySize(one: TrafficGroup, other: TrafficGroup): number {
-  return other.count - one.count || (JSON.stringify(one.facts) < JSON.stringify(other.facts) ? -1 : 1)
+function bySize(a: TrafficGroup, b: TrafficGroup): number {
+  return b.count - a.count || (JSON.stringify(a.facts) < JSON.stringify(b.facts) ? -1 : 1)
 }
 
 /**

@@ -69,7 +69,7 @@ export function readTraffic(text: string): {
       party ?? 'found',
       (key, { values, usual }) =>
         read(FACTS[key].column, (cell) => {
-          const value = cell === '' ? usual : values.find((one) => cellText(one) === cell)
+          const value = cell === '' ? usual : values.find((allowed) => cellText(allowed) === cell)
           if (value === undefined)
             throw new CellFault(`"${cell}" is unknown: it is ${values.map(cellText).join(', ')}`)
           return value

@@ -98,9 +98,7 @@ export function weighChange(
     changes.set(key, change)
   }
   const rank = (change: WeighedChange) => CHANGE_KINDS.indexOf(classifyChange(change))
-  const ordered = [...changes.values()].sort(
-    (one, other) => rank(one) - rank(other) || other.count - one.count,
-  )
+  const ordered = [...changes.values()].sort((a, b) => rank(a) - rank(b) || b.count - a.count)
   return {
     summary: summariseTraffic(traffic, ordered, listUnseen(traffic, diff)),
     changes: ordered.map((change) => describeWeighedChange(change, promises)),
@@ -126,14 +124,14 @@ function summariseTraffic(
   const effects = kinds
     .filter(({ count }) => count > 0)
     .map(({ kind, count }) => `${inDigits(count)} ${kind}`)
-  const all = `Of about ${inDigits(countAll(traffic))} events in ${counted(countDays(traffic), 'day')}`
+  const beginning = `Of about ${inDigits(countAll(traffic))} events in ${counted(countDays(traffic), 'day')}`
   if (effects.length === 0) {
     const unless = unlessInRest(traffic)
     return unseen.length === 0
-      ? `${all}, none changes${unless}`
-      : `${all}, none was of ${unseen.join(', ')}${unless}, and no other changes`
+      ? `${beginning}, none changes${unless}`
+      : `${beginning}, none was of ${unseen.join(', ')}${unless}, and no other changes`
   }
-  return `${all}, ${inDigits(sum(changes))} change: ${effects.join(', ')}`
+  return `${beginning}, ${inDigits(sum(changes))} change: ${effects.join(', ')}`
 }
 
 /**
@@ -159,7 +157,7 @@ function describeRemaining(
 
 /** Example: `785 from SEND by email to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now); promise: "…"`. */
 function describeWeighedChange(change: WeighedChange, promises: readonly RulePromise[]): string {
-  const types = [...change.events].sort(([, one], [, other]) => other - one)
+  const types = [...change.events].sort(([, a], [, b]) => b - a)
   const named = types
     .slice(0, SHOWN_TYPES_MAX)
     .map(([eventType, count]) => (types.length === 1 ? eventType : `${eventType} (${inDigits(count)})`))
@@ -179,9 +177,11 @@ function describeReaches(before: RuleTable, after: RuleTable, { groups }: Traffi
     const described = groups.filter(({ facts }) => firstMismatch(rule, facts) === null)
     const byTaker = Map.groupBy(described, ({ facts }) => after.decide(facts).ruleId)
     const decided = sum(byTaker.get(rule.id) ?? [])
-    const takers = [...byTaker].flatMap(([id, some]) => (id === rule.id ? [] : [[id, sum(some)] as const]))
-    const all = `${inDigits(sum(described))} events`
-    return takers.length === 0 ? [] : [`Rule "${rule.id}" ${describeReach(decided, all, takers)}`]
+    const takers = [...byTaker].flatMap(([id, groups]) =>
+      id === rule.id ? [] : [[id, sum(groups)] as const],
+    )
+    const total = `${inDigits(sum(described))} events`
+    return takers.length === 0 ? [] : [`Rule "${rule.id}" ${describeReach(decided, total, takers)}`]
   })
 }
 
@@ -230,8 +230,8 @@ function countAll({ groups, restCount }: Traffic): number {
   return sum(groups) + restCount
 }
 
-function sum(some: readonly { readonly count: number }[]): number {
-  return some.reduce((total, { count }) => total + count, 0)
+function sum(groups: readonly { readonly count: number }[]): number {
+  return groups.reduce((total, { count }) => total + count, 0)
 }
 
 function inDigits(count: number): string {

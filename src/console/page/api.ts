@@ -92,6 +92,6 @@ const TOKEN_REQUIRED = 'Only administrators may see member data: a token is requ
 async function readProblem(response: Response): Promise<string> {
   const problem = await response.json().catch(() => ({}))
   const faults: { detail: string; parameter?: string }[] = problem.errors ?? []
-  const all = faults.map(({ parameter, detail }) => `${parameter ?? ''} ${detail}`.trim())
-  return [problem.detail ?? problem.title ?? `Status ${response.status}.`, ...all].join(' ')
+  const details = faults.map(({ parameter, detail }) => `${parameter ?? ''} ${detail}`.trim())
+  return [problem.detail ?? problem.title ?? `Status ${response.status}.`, ...details].join(' ')
 }

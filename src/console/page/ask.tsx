@@ -218,7 +218,9 @@ export function usePreview(wanted: object | null): Answer<RequestPreview> {
 
 /** The number of items that change. A skip has no groups. */
 function countChanged({ groups, count }: RequestPreview): number {
-  return groups.length === 0 ? count : groups.reduce((sum, one) => sum + (one.isUnchanged ? 0 : one.count), 0)
+  return groups.length === 0
+    ? count
+    : groups.reduce((sum, group) => sum + (group.isUnchanged ? 0 : group.count), 0)
 }
 
 function Preview({ preview, hrefOfCause }: { preview: RequestPreview } & Pick<AskProps, 'hrefOfCause'>) {

@@ -225,18 +225,18 @@ const ALL_TIMES = { from: undefined, to: undefined }
 
 /** The filters with a value, each with its words and the values without it. Both ends of a period are one filter. */
 function activeFilters(filters: readonly Filter[], values: Query) {
-  const others = filters.flatMap(({ name, label, options = [], isTime }) => {
+  const active = filters.flatMap(({ name, label, options = [], isTime }) => {
     const value = values[name]
     if (!value || isTime) return []
     const option = options.find(([choice]) => choice === value)
     return [{ label, words: visible(option?.[1] ?? value), without: { ...values, [name]: undefined } }]
   })
   const { from, to } = values
-  if (!from && !to) return others
-  const name = listPeriods().find((one) => one.from === from && one.to === to)?.name
+  if (!from && !to) return active
+  const name = listPeriods().find((period) => period.from === from && period.to === to)?.name
   const dates = describePeriod(from && windowStart(from), to && windowStart(to))
   const words = name === undefined ? dates : `${name} (${dates})`
-  return [...others, { label: 'Time', words, without: { ...values, ...ALL_TIMES } }]
+  return [...active, { label: 'Time', words, without: { ...values, ...ALL_TIMES } }]
 }
 
 /** Periods up to now, in the words of every view. */
@@ -330,8 +330,8 @@ function Filters({ filters, route: { path: at, query } }: Pick<ListProps<never>,
   const active = activeFilters(filters, values)
   const summary = useRef<HTMLElement>(null)
   const isTimed = filters.some(({ isTime }) => isTime)
-  const form = (some: readonly Filter[]) => (
-    <FilterForm key={JSON.stringify(values)} filters={some} path={at} values={values} />
+  const form = (fields: readonly Filter[]) => (
+    <FilterForm key={JSON.stringify(values)} filters={fields} path={at} values={values} />
   )
   return (
     <search class="hstack">

@@ -46,7 +46,7 @@ const TONES = {
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ status }: { status: string }) {
-  const known = toStatus(status) ?? STATUSES.find((one) => one === status)
+  const known = toStatus(status) ?? STATUSES.find((name) => name === status)
   const [tone, sign] = known === undefined ? [] : TONES[known]
   return (
     <Tag tone={tone} sign={sign}>

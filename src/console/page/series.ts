@@ -21,13 +21,13 @@ export function buildTable({ fromS, toS, stepS, counts }: LogCounts): Table {
   const firstS = Math.floor(fromS / stepS) * stepS
   const startsS = Array.from({ length: Math.floor((toS - firstS) / stepS) + 1 }, (_, i) => firstS + i * stepS)
   const series = STATUSES.map((status) => {
-    const own = counts.filter((one) => one.status === status)
+    const own = counts.filter((count) => count.status === status)
     const steps = startsS.map((startS) =>
-      sum(own.filter((one) => one.startS >= startS && one.startS < startS + stepS)),
+      sum(own.filter((count) => count.startS >= startS && count.startS < startS + stepS)),
     )
-    return { status, counts: steps, total: steps.reduce((all, count) => all + count, 0) }
+    return { status, counts: steps, total: steps.reduce((sum, count) => sum + count, 0) }
   })
-  return { startsS, series, total: series.reduce((all, { total }) => all + total, 0) }
+  return { startsS, series, total: series.reduce((sum, { total }) => sum + total, 0) }
 }
 
 /** The CSS colour of a status. */
@@ -41,5 +41,5 @@ export function nameOfStatus(status: Status): string {
 }
 
 function sum(counts: LogCounts['counts']): number {
-  return counts.reduce((all, { count }) => all + count, 0)
+  return counts.reduce((sum, { count }) => sum + count, 0)
 }

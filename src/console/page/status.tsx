@@ -54,7 +54,7 @@ function describeHeld({ waiting }: ShownHold): string {
 
 /** Example: "1 blocked partition", ", 1,204 events wait". */
 function describeStopped(blocked: ServiceStatus['blocked']) {
-  const waiting = blocked.reduce((sum, one) => sum + (one.waiting ?? 0), 0)
+  const waiting = blocked.reduce((sum, partition) => sum + (partition.waiting ?? 0), 0)
   const [what, more] = [
     counted(blocked.length, 'blocked partition', 'blocked partitions'),
     `, ${counted(waiting, 'event waits', 'events wait')}`,
@@ -178,8 +178,8 @@ export function Status({ loaded: { data, problem } }: { loaded: Loaded<ServiceSt
               <span class="wide">{stopped.waiting}</span>
             </summary>
             <ul>
-              {blocked.map((one) => (
-                <BlockedPartition key={`${one.topic}/${one.partition}`} blocked={one} />
+              {blocked.map((partition) => (
+                <BlockedPartition key={`${partition.topic}/${partition.partition}`} blocked={partition} />
               ))}
             </ul>
           </details>

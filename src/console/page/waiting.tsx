@@ -43,8 +43,8 @@ const EVERY_MS = 5_000
 
 function useWaiting() {
   const { totals, holds = [], blocked = [] } = useData<ServiceStatus>(['status'], {}, EVERY_MS).data ?? {}
-  const sum = (some: readonly { readonly waiting?: number | null | undefined }[]) =>
-    some.reduce((total, one) => total + (one.waiting ?? 0), 0)
+  const sum = (parts: readonly { readonly waiting?: number | null | undefined }[]) =>
+    parts.reduce((total, part) => total + (part.waiting ?? 0), 0)
   const ofAll = holds.find(({ topics }) => topics === null)
   return {
     waiting: totals?.waiting,

@@ -149,39 +149,39 @@ async function auditPage(audit: Audit, page: readonly Read[]): Promise<void> {
 async function auditByMap(
   audit: Audit,
   revision: string | null,
-  all: readonly ParsedRead[],
+  reads: readonly ParsedRead[],
 ): Promise<ParsedRead[]> {
   const { needs, audited } = audit
   const { parse, findRows } = needs
   const parsed = await Promise.all(
-    all.map((read) => (revision === null ? read.parsed : parse(audited.topic, read.message, revision))),
+    reads.map((read) => (revision === null ? read.parsed : parse(audited.topic, read.message, revision))),
   )
-  const eventIds = parsed.flatMap((one) => (one.kind === 'event' ? [one.event.eventId] : []))
+  const eventIds = parsed.flatMap((result) => (result.kind === 'event' ? [result.event.eventId] : []))
   const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await findRows(eventIds)
   const unlogged: ParsedRead[] = []
-  const others: (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[] = []
-  for (const [i, read] of all.entries()) {
-    const one = parsed[i]
-    const row = one?.kind === 'event' ? rows.get(one.event.eventId) : undefined
-    if (row === undefined || one?.kind !== 'event') unlogged.push(read)
+  const conflicting: (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[] = []
+  for (const [i, read] of reads.entries()) {
+    const result = parsed[i]
+    const row = result?.kind === 'event' ? rows.get(result.event.eventId) : undefined
+    if (row === undefined || result?.kind !== 'event') unlogged.push(read)
     else {
-      const differences = await auditLogged(audit, read, one.event, row)
-      if (differences.length > 0) others.push({ ...read, row, differences })
+      const differences = await auditLogged(audit, read, result.event, row)
+      if (differences.length > 0) conflicting.push({ ...read, row, differences })
     }
   }
-  if (others.length > 0) await auditConflicts(audit, others)
+  if (conflicting.length > 0) await auditConflicts(audit, conflicting)
   return unlogged
 }
 
 /** Messages that differ from the row of another message with their event id must be rejected. */
 async function auditConflicts(
   audit: Audit,
-  others: readonly (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[],
+  conflicting: readonly (Read & { readonly row: LoggedRow; readonly differences: readonly string[] })[],
 ): Promise<void> {
   const { needs, audited, counts } = audit
-  const messages = others.map(({ message }) => message)
+  const messages = conflicting.map(({ message }) => message)
   const rejected = await needs.findRejected(audited, messages)
-  for (const { message, row, differences } of others) {
+  for (const { message, row, differences } of conflicting) {
     const kept = rejected.get(message.offset)
     if (kept === undefined) await reportDiffers(audit, message, row, ` ${describeDifferences(differences)}`)
     else counts.conflicts++

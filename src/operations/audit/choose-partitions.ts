@@ -46,12 +46,12 @@ async function readEnds(brokers: Brokers, topics: readonly string[]): Promise<re
   for (const [name, { reason }] of brokers.listUnserved(topics))
     if (reason === 'no-leader') throw new CorrectableError(`${name} has no leader: audit it once it has one`)
   return topics.flatMap((topic) => {
-    const all = ends.filter((found) => found.topic === topic).sort((a, b) => a.partition - b.partition)
-    if (all.length === 0)
+    const partitions = ends.filter((found) => found.topic === topic).sort((a, b) => a.partition - b.partition)
+    if (partitions.length === 0)
       throw new CorrectableError(
         `the broker has no topic ${topic}, or does not let us read it: correct its name, or grant READ`,
       )
-    return all
+    return partitions
   })
 }
 

@@ -10,7 +10,7 @@ export function judgeOffsets(
   ownId: string,
   sum: Counts,
 ): readonly AuditFinding[] {
-  const byPartition = new Map(committed.map((one) => [partitionKey(one), one]))
+  const byPartition = new Map(committed.map((offset) => [partitionKey(offset), offset]))
   return partitions.flatMap(({ topic, partition, checkpoint }): AuditFinding[] => {
     const kafkaOffset = byPartition.get(partitionKey({ topic, partition }))
     const fault = kafkaOffset === undefined ? null : judgeCommitted(kafkaOffset, ownId, checkpoint ?? -1n)

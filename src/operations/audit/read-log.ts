@@ -89,10 +89,10 @@ async function* readPieces(
         const fate = header.isTransactional ? await findFate(header) : 'committed'
         const begin = expected
         try {
-          for await (const some of decodeRecords(batch, header)) {
-            const messages = some.filter(({ offset }) => offset >= begin && offset < end)
+          for await (const records of decodeRecords(batch, header)) {
+            const messages = records.filter(({ offset }) => offset >= begin && offset < end)
             if (messages.length > 0) yield { kind: 'messages', fate, messages }
-            expected = (some.at(-1)?.offset ?? expected) + 1n
+            expected = (records.at(-1)?.offset ?? expected) + 1n
           }
         } catch (error) {
           // The consumer skips an aborted batch by its header and never decodes it.

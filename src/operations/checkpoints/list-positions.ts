@@ -26,7 +26,7 @@ export async function listPositions(
 ): Promise<readonly Position[]> {
   // A running service moves the first of these last.
   const committed = new Map(
-    (await brokers.readCommitted(groupId, topics)).map((one) => [partitionKey(one), one]),
+    (await brokers.readCommitted(groupId, topics)).map((offset) => [partitionKey(offset), offset]),
   )
   const checkpoints = await readCheckpointOffsets(pool, topics)
   const ends = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
@@ -44,7 +44,5 @@ export async function listPositions(
         lag: unread > 0n ? unread : 0n,
       }
     })
-    .sort((one, other) =>
-      one.topic === other.topic ? one.partition - other.partition : one.topic < other.topic ? -1 : 1,
-    )
+    .sort((a, b) => (a.topic === b.topic ? a.partition - b.partition : a.topic < b.topic ? -1 : 1))
 }

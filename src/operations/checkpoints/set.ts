@@ -106,7 +106,7 @@ async function setWith(
   await requireNoReplica(pool, brokers, config.broker)
   const positions = (
     await listPositions(pool, brokers, groupId, topic === undefined ? topics : [topic])
-  ).filter((one) => partition === undefined || BigInt(one.partition) === partition)
+  ).filter((position) => partition === undefined || BigInt(position.partition) === partition)
   if (positions.length === 0) throw new CorrectableError('the brokers serve no such partition: see `doctor`')
   const changes = await findChanges(pool, brokers, positions, options.to)
   const lines = changes.map(describeCheckpointChange)
@@ -124,7 +124,7 @@ async function setWith(
         `the checkpoint of ${partitionKey(moved)} has moved meanwhile: nothing is set. Stop all replicas, and run it again`,
       )
   }
-  const all = changes.map(({ from, to, ...change }) => ({
+  const shown = changes.map(({ from, to, ...change }) => ({
     ...change,
     from: from === null ? null : String(from),
     to: String(to),
@@ -132,7 +132,7 @@ async function setWith(
   await print(
     world,
     json
-      ? JSON.stringify({ set: isDone, changes: all })
+      ? JSON.stringify({ set: isDone, changes: shown })
       : isDone
         ? 'Set.'
         : wouldDo(dryRun, `set ${checkpoints}`),
@@ -150,10 +150,10 @@ async function requireNoReplica(
     throw new CorrectableError(
       `${counted(members.length, 'member')} of the consumer group ${groupId} may be consuming, on ${members.map(({ host }) => host).join(', ')}: stop all replicas first; one that was killed leaves the group after MQ_SESSION_TIMEOUT`,
     )
-  const others = judgeGroups({ groupId, topics }, await listReplicas(pool))
-  if (others !== null)
+  const notice = judgeGroups({ groupId, topics }, await listReplicas(pool))
+  if (notice !== null)
     throw new CorrectableError(
-      `${others.text}: correct MQ_GROUP_ID, or stop all replicas and wait for three minutes`,
+      `${notice.text}: correct MQ_GROUP_ID, or stop all replicas and wait for three minutes`,
     )
 }
 

@@ -49,7 +49,9 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
   return withBrokers(broker, groupId, async (brokers) => {
     // Before the ends: a running service moves its checkpoints.
     const checkpoints = new Map(
-      (await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one] as const),
+      (await listCheckpoints(pool, topics)).map(
+        (checkpoint) => [partitionKey(checkpoint), checkpoint] as const,
+      ),
     )
     const findCheckpoint = (partition: TopicPartition) =>
       checkpoints.get(partitionKey(partition))?.offset ?? -1n
@@ -71,9 +73,9 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
     // Includes offsets behind an open transaction, where a checkpoint may lie.
     const whole = [...(await brokers.readEnds(topics, READ_UNCOMMITTED)).values()]
     const withHistory = whole.filter(({ earliest, end }) => earliest < end)
-    const count = (some: typeof whole) =>
-      some.map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`).join(', ')
-    const undecided = withHistory.filter((one) => !checkpoints.has(partitionKey(one)))
+    const count = (ends: typeof whole) =>
+      ends.map((partition) => `${partitionKey(partition)}: ${partition.end - partition.earliest}`).join(', ')
+    const undecided = withHistory.filter((partition) => !checkpoints.has(partitionKey(partition)))
     if (undecided.length > 0)
       throw new Problem(
         `nobody has decided where the first start begins; without a checkpoint all messages will be processed: ${count(undecided)}`,
@@ -81,7 +83,7 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
       )
     const decided = await listDecided(pool, topics)
     const fromEarliest = withHistory.filter(
-      (one) => findCheckpoint(one) < 0n && !decided.has(partitionKey(one)),
+      (partition) => findCheckpoint(partition) < 0n && !decided.has(partitionKey(partition)),
     )
     const recreated = await findRecreated(brokers, whole, checkpoints)
     const heldUp = await heldUpByTransactions(brokers, topics)
@@ -111,9 +113,9 @@ function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string
   })
 }
 
-async function findDamagedBatches(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
+async function findDamagedBatches(brokers: Brokers, lagging: readonly Next[]): Promise<string[]> {
   const faults: string[] = []
-  for (const { topic, partition, next } of all) {
+  for (const { topic, partition, next } of lagging) {
     const inspected = await inspectPartition(brokers, { topic, partition }, next)
     if (inspected.kind !== 'unreadable') continue
     const { reason, detail, last, next: intact } = inspected
@@ -132,19 +134,19 @@ async function findRecreated(
   ends: readonly PartitionEnds[],
   checkpoints: ReadonlyMap<string, Checkpoint>,
 ): Promise<readonly string[]> {
-  const processed = ends.flatMap((one) => {
-    const checkpoint = checkpoints.get(partitionKey(one))
-    return checkpoint === undefined ? [] : [{ ...one, checkpoint }]
+  const processed = ends.flatMap((partition) => {
+    const checkpoint = checkpoints.get(partitionKey(partition))
+    return checkpoint === undefined ? [] : [{ ...partition, checkpoint }]
   })
   const places = processed.flatMap(({ topic, partition, checkpoint: { lastMessage } }) =>
     lastMessage === null ? [] : [{ topic, partition, offset: lastMessage.offset }],
   )
   const messages = await readMessages(brokers, places)
-  return processed.flatMap(({ checkpoint, ...one }) => {
+  return processed.flatMap(({ checkpoint, ...partition }) => {
     const { lastMessage } = checkpoint
-    const found = lastMessage && messages.get(placeKey({ ...one, offset: lastMessage.offset }))
-    const fault = judgeRecreated(checkpoint, one, found ? takeFingerprint(found) : null)
-    return fault === null ? [] : [`${partitionKey(one)} (${fault})`]
+    const found = lastMessage && messages.get(placeKey({ ...partition, offset: lastMessage.offset }))
+    const fault = judgeRecreated(checkpoint, partition, found ? takeFingerprint(found) : null)
+    return fault === null ? [] : [`${partitionKey(partition)} (${fault})`]
   })
 }
 
@@ -152,7 +154,7 @@ async function findRecreated(
 async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise<string[]> {
   const locked = await lasting(async () =>
     (await listLockedCheckpoints(pool, topics)).map(
-      (one) => `${partitionKey(one)} at offset ${one.offset + 1n}`,
+      (checkpoint) => `${partitionKey(checkpoint)} at offset ${checkpoint.offset + 1n}`,
     ),
   )
   if (locked.length === 0) return []
@@ -186,11 +188,11 @@ export function describeHolder({
 /** Partitions whose committed messages wait behind a producer's transaction that stays open. */
 function heldUpByTransactions(brokers: Brokers, topics: readonly string[]): Promise<string[]> {
   return lasting(async () => {
-    const [committed, all] = await Promise.all([
+    const [committed, uncommitted] = await Promise.all([
       brokers.readEnds(topics, READ_COMMITTED),
       brokers.readEnds(topics, READ_UNCOMMITTED),
     ])
-    const heldUp = [...committed].filter(([key, { end }]) => end < (all.get(key)?.end ?? end))
+    const heldUp = [...committed].filter(([key, { end }]) => end < (uncommitted.get(key)?.end ?? end))
     return heldUp.map(([key, { end }]) => `${key} from offset ${end} on`).sort()
   })
 }
@@ -201,7 +203,7 @@ export async function lasting(list: () => Promise<readonly string[]>): Promise<s
   if (before.length === 0) return []
   await sleep(LASTING_MS)
   const after = new Set(await list())
-  return before.filter((one) => after.has(one))
+  return before.filter((item) => after.has(item))
 }
 
 function describeBlocked(where: string, reason: BlockReason, detail?: string): string {

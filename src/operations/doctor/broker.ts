@@ -81,9 +81,9 @@ const PER_LINE = 10
 
 /** Names all topics missing from MQ_TOPICS, except those of Kafka and its tools: nothing else reveals a forgotten one. */
 function describeOthers(topics: readonly string[]): string[] {
-  const others = topics.filter((topic) => !topic.startsWith('_')).sort()
-  const lines = Array.from({ length: Math.ceil(others.length / PER_LINE) }, (_, i) =>
-    others.slice(i * PER_LINE, (i + 1) * PER_LINE).join(', '),
+  const unread = topics.filter((topic) => !topic.startsWith('_')).sort()
+  const lines = Array.from({ length: Math.ceil(unread.length / PER_LINE) }, (_, i) =>
+    unread.slice(i * PER_LINE, (i + 1) * PER_LINE).join(', '),
   )
   return lines.length === 0 ? [] : [`not in MQ_TOPICS, and not read: ${lines.join(',\n')}`]
 }
@@ -93,9 +93,12 @@ async function findTopicsWithoutRights(brokers: Brokers, topics: readonly string
   const unreadable: string[] = []
   const ends = [...(await brokers.readEnds(topics, READ_COMMITTED)).values()]
   for (const topic of topics) {
-    const one = ends.find((found) => found.topic === topic)
-    if (one === undefined) continue
-    const { error } = await brokers.fetch({ ...one, from: one.earliest, bytesMax: 1 }, READ_COMMITTED)
+    const partition = ends.find((found) => found.topic === topic)
+    if (partition === undefined) continue
+    const { error } = await brokers.fetch(
+      { ...partition, from: partition.earliest, bytesMax: 1 },
+      READ_COMMITTED,
+    )
     if (error !== null && brokerReason(error) === 'no-rights') unreadable.push(topic)
   }
   return unreadable

@@ -32,10 +32,10 @@ function checkCommitted({ broker, database }: Config, pool: DatabasePool): Promi
     // Before the checkpoints: a running service moves these first.
     const committed = await brokers.readCommitted(groupId, topics)
     const checkpoints = await readCheckpointOffsets(pool, topics)
-    const foreign = listForeign(committed, own.id).map((one) => describeForeign(one, own, groupId))
-    const lost = committed.flatMap((one) => {
-      const fault = judgeCommitted(one, own.id, checkpoints.get(partitionKey(one)) ?? -1n)
-      return fault?.kind === 'lost' ? [`${partitionKey(one)}: ${describeLost(fault.count)}`] : []
+    const foreign = listForeign(committed, own.id).map((offset) => describeForeign(offset, own, groupId))
+    const lost = committed.flatMap((offset) => {
+      const fault = judgeCommitted(offset, own.id, checkpoints.get(partitionKey(offset)) ?? -1n)
+      return fault?.kind === 'lost' ? [`${partitionKey(offset)}: ${describeLost(fault.count)}`] : []
     })
     const remedies = [
       ...(foreign.length > 0 ? [FOREIGN_REMEDY] : []),

@@ -29,10 +29,10 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
   return withBrokers(broker, CLIENT_ID, async (brokers) => {
     await brokers.requireGroupRight(groupId)
     const members = await brokers.listMembers(groupId)
-    const others = members.filter(({ otherProtocol }) => otherProtocol !== null)
-    if (others.length > 0)
+    const foreign = members.filter(({ otherProtocol }) => otherProtocol !== null)
+    if (foreign.length > 0)
       throw new Problem(
-        `members of ${groupId} speak another protocol: ${others.map(({ host, otherProtocol }) => `${host} (${otherProtocol})`).join(', ')}`,
+        `members of ${groupId} speak another protocol: ${foreign.map(({ host, otherProtocol }) => `${host} (${otherProtocol})`).join(', ')}`,
         describeOtherProgram(groupId),
       )
     const strangers = judgeMembers(groupId, members)

@@ -95,9 +95,9 @@ export const schemaCheck: Check = {
       const words = `${counted(migrations.length, 'migration')} applied, all that this version has`
       const differences = await compareSchema(config.database.url, migrations)
       if (differences === null) return `${words}; \`migrate\` compares their definitions`
-      const [first, ...others] = differences
+      const [first, ...rest] = differences
       if (first === undefined) return words
-      const more = others.length === 0 ? '' : `, and ${others.length} more`
+      const more = rest.length === 0 ? '' : `, and ${rest.length} more`
       return { warning: `the schema was changed by hand: it lacks ${first}${more}`, remedy: COMPARE_ALL }
     }),
   // A faulty schema has its own remedy.

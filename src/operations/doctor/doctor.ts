@@ -91,10 +91,10 @@ function checkConfiguration(env: Env): { config: Config; result: Result; faulty:
     if (!(error instanceof ConfigError)) throw error
     const { variables: faulty, message: detail } = error
     const groups = faulty.map((variable) => `${variable.split('_')[0]}_`)
-    const others = Object.entries(env).filter(
+    const correct = Object.entries(env).filter(
       ([variable]) => !faulty.includes(variable) && !groups.some((group) => variable.startsWith(group)),
     )
-    const config = loadConfig({ ...required(), ...Object.fromEntries(others) })
+    const config = loadConfig({ ...required(), ...Object.fromEntries(correct) })
     return { config, faulty, result: { name, status: 'failed', detail, remedy: 'correct these variables' } }
   }
 }

@@ -134,11 +134,11 @@ async function checkEnvelopeMap(config: Config): Promise<string | Warning> {
   const unused = findUnusedMaps(maps, config.broker.topics)
   const faults = [
     ...unused.map((detail): SampleFault => ({ detail, remedy: COMPARE, isFailure: false })),
-    ...judged.flatMap((one) => one.faults),
+    ...judged.flatMap((topic) => topic.faults),
   ]
   const described = judged
-    .filter((one) => faults.length === 0 || one.faults.length > 0)
-    .flatMap((one) => [describeSample(one.sample), ...one.faults.map(({ detail }) => `  ${detail}`)])
+    .filter((topic) => faults.length === 0 || topic.faults.length > 0)
+    .flatMap((topic) => [describeSample(topic.sample), ...topic.faults.map(({ detail }) => `  ${detail}`)])
   const words = [...unused, ...described].join('\n')
   if (faults.length === 0) return words
   const remedy = [...new Set(faults.map((fault) => fault.remedy))].join('; ')
@@ -158,7 +158,7 @@ async function readNewest(
   if (set === null) return []
   const messages: Message[] = []
   try {
-    for await (const some of readRecordSet(set)) messages.push(...some)
+    for await (const records of readRecordSet(set)) messages.push(...records)
   } catch (error) {
     // The check of partitions reports it.
     if (!(error instanceof UnreadableBatch)) throw error
@@ -193,7 +193,7 @@ export function judgeSample(
     withoutText: events.filter((event) => !hasText(event) && !isInOtherCase(event.eventType)).length,
     inOtherCase: events.filter(({ eventType }) => isInOtherCase(eventType)).length,
     countOf: (place: JudgedField, finding: FieldFinding) =>
-      found.filter((one) => one.place === place && one.finding === finding).length,
+      found.filter((field) => field.place === place && field.finding === finding).length,
   }
   // A topic may lack texts on purpose. If no topic has one, the map is at fault.
   const isFailure = (code: DataFaultCode) =>
@@ -250,10 +250,10 @@ function findRepeated({ messages, map, events }: Sample): SampleFault[] {
       ) > 1,
   )
   const place = sourceText(map.eventId)
-  const list = (some: typeof groups) =>
+  const list = (shown: typeof groups) =>
     printable(
       listSome(
-        some.map(([id]) => id),
+        shown.map(([id]) => id),
         NAMED_COUNT_MAX,
       ),
     )

@@ -124,9 +124,9 @@ function judgeData(
     }),
     ...ADDRESSES.flatMap((address) => {
       const ofAddress = found.filter(({ place }) => place === address)
-      const all = countFound(ofAddress)
+      const counts = countFound(ofAddress)
       const needed = countFound(ofAddress.filter(({ isNeeded }) => isNeeded))
-      return judgeAddresses(address, { newest: all, needed, ever: all, everNeeded: needed })
+      return judgeAddresses(address, { newest: counts, needed, ever: counts, everNeeded: needed })
     }),
   ]
 }

@@ -72,8 +72,10 @@ function wantAnyParty(refusal: Refusal | null, { partyClaim }: TokenRules): Refu
   return (
     refusal && {
       ...refusal,
-      disagreements: refusal.disagreements.map((one) =>
-        one.claim === partyClaim ? { ...one, wanted: "the member's locator, as a text" } : one,
+      disagreements: refusal.disagreements.map((disagreement) =>
+        disagreement.claim === partyClaim
+          ? { ...disagreement, wanted: "the member's locator, as a text" }
+          : disagreement,
       ),
     }
   )

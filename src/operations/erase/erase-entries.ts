@@ -82,15 +82,15 @@ async function* entriesOf<Position>(
     const entries = [...new Map(found.map((row) => [row.locator, row])).values()]
     last = entries.at(-1)?.locator ?? last
     for (let first = 0; first < entries.length; first += ENTRY_COUNT_MAX) {
-      const some = entries.slice(first, first + ENTRY_COUNT_MAX)
-      const named = some.filter(({ mention }) => mention === 'named')
-      const others = (other: 'longer' | 'blank') =>
-        some.flatMap(({ mention, locator }) => (mention === other ? [locator] : []))
+      const slice = entries.slice(first, first + ENTRY_COUNT_MAX)
+      const named = slice.filter(({ mention }) => mention === 'named')
+      const listOf = (wanted: 'longer' | 'blank') =>
+        slice.flatMap(({ mention, locator }) => (mention === wanted ? [locator] : []))
       yield {
         locators: named.map(({ locator }) => locator),
         retries: named.filter(({ status }) => status === 'FAILED').length,
-        longer: others('longer'),
-        blank: others('blank'),
+        longer: listOf('longer'),
+        blank: listOf('blank'),
       }
     }
     const isCut = rows.length < (rows[0]?.found ?? 0)
@@ -238,24 +238,24 @@ export function eraseEntries(
   erasure: bigint,
   ofParty: readonly string[],
 ): Promise<Pick<ErasureCounts, 'logEntries' | 'retries'>> {
-  const these = sql.fragment`locator = ANY(${sql.array([...ofParty], 'text')})`
+  const isOfParty = sql.fragment`locator = ANY(${sql.array([...ofParty], 'text')})`
   return pool.transaction(async (tx) => {
     await lockErasure(tx)
     // Waits for a running retry, so that the following statements see its decision.
     const retries = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.notification_log
       SET status = 'SKIPPED', failure_reason = ${ERASED_UNSENT}, subject = NULL, body = NULL
-      WHERE ${these} AND status = 'FAILED' RETURNING locator`)
+      WHERE ${isOfParty} AND status = 'FAILED' RETURNING locator`)
     const sent = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.notification_log SET subject = NULL, body = NULL
-      WHERE ${these} AND ${HOLDS_TEXT} RETURNING locator`)
+      WHERE ${isOfParty} AND ${HOLDS_TEXT} RETURNING locator`)
     const decided = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.decision
       SET erased_at = now(), variables = NULL, send_error = CASE WHEN send_error IS NOT NULL THEN 'erased' END,
         receipt = CASE WHEN receipt IS NOT NULL THEN 'erased' END,
         -- Of version 1.0.0, which had no requests. Their reasons are erased with them.
         retried_because = CASE WHEN retried_because IS NOT NULL AND request_id IS NULL THEN 'erased' ELSE retried_because END
-      WHERE ${these} AND erased_at IS NULL RETURNING locator`)
+      WHERE ${isOfParty} AND erased_at IS NULL RETURNING locator`)
     const counts = {
       logEntries: new Set([...retries, ...sent, ...decided]).size,
       retries: retries.length,

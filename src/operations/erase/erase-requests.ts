@@ -57,11 +57,11 @@ export async function eraseCopiedReasons(pool: DatabasePool, requests: readonly 
 
 /** The names of log entries: locators, event ids and references. Erased entries have no reference. */
 export function readNames(pool: DatabasePool, locators: readonly string[]): Promise<readonly string[]> {
-  const these = sql.fragment`locator = ANY(${sqlArray('text', locators)})`
+  const isNamed = sql.fragment`locator = ANY(${sqlArray('text', locators)})`
   return pool.anyFirst(sql.type(z.object({ name: z.string() }))`
-    SELECT locator AS name FROM notifications.decision WHERE ${these}
-    UNION SELECT event_id FROM notifications.decision WHERE ${these}
-    UNION SELECT variables ->> 'locator' FROM notifications.decision WHERE ${these} AND variables ->> 'locator' IS NOT NULL`)
+    SELECT locator AS name FROM notifications.decision WHERE ${isNamed}
+    UNION SELECT event_id FROM notifications.decision WHERE ${isNamed}
+    UNION SELECT variables ->> 'locator' FROM notifications.decision WHERE ${isNamed} AND variables ->> 'locator' IS NOT NULL`)
 }
 
 /** Each request with its filter after the erasure; null if the filter names nobody. */

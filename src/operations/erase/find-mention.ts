@@ -168,9 +168,9 @@ function formPattern(locator: string): string {
 function spelled(locator: string): string {
   return Array.from(locator.replaceAll(/\\+/g, '\\'))
     .map((character) => {
-      const one = `(?:${spellings(character).join('|')})`
+      const spelling = `(?:${spellings(character).join('|')})`
       // It may merge with the backslashes of the next escape. Bounded, since a run is searched again from each of its characters.
-      return character === '\\' ? `(?:${one}{1,16}|(?=\\\\))` : one
+      return character === '\\' ? `(?:${spelling}{1,16}|(?=\\\\))` : spelling
     })
     .join('')
 }
@@ -197,7 +197,7 @@ function spellings(character: string): string[] {
   const apart = Array.from(character.normalize('NFD'))
   return apart.length === 1
     ? encodings(character)
-    : [...encodings(character), apart.map((one) => `(?:${encodings(one).join('|')})`).join('')]
+    : [...encodings(character), apart.map((spelling) => `(?:${encodings(spelling).join('|')})`).join('')]
 }
 
 function encodings(character: string): string[] {
@@ -209,7 +209,7 @@ function encodings(character: string): string[] {
   const latin1 = point > 0x7f && point < 0x100 ? [point] : []
   const wide = [[...utf16], [...Buffer.from(utf16).swap16()], utf32, utf32.toReversed()]
   const raw = [bytes, latin1, ...(point < 0x100 ? [] : wide)]
-  const percent = [bytes, latin1].map((some) => some.map((byte) => `%(?:25)*${hex(byte, 2)}`).join(''))
+  const percent = [bytes, latin1].map((codes) => codes.map((byte) => `%(?:25)*${hex(byte, 2)}`).join(''))
   const entity = `&(?:amp;)*(?:#0*${point};|#[xX]0*${hex(point, 0)};${name(ENTITIES[character])})`
   const escaped = units.map((unit) => `\\\\u${hex(unit, 4)}`).join('')
   const letter = LETTER_ESCAPES[character]
@@ -220,8 +220,8 @@ function encodings(character: string): string[] {
     escaped,
     ...(letter === undefined ? [] : [`\\\\${letter}`]),
     ...(/["/]/.test(character) ? [`\\\\${latin(point)}`] : []),
-    ...raw.map((some) =>
-      some
+    ...raw.map((codes) =>
+      codes
         .filter((byte) => byte !== 0)
         .map(latin)
         .join(''),

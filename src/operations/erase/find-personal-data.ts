@@ -87,7 +87,9 @@ async function* findUnclearReasons(
   const isWanted = (name: string) => wanted.has(name)
   const wantedTexts = found.filter(({ kind, id }) => isWanted(`${kind}:${id}`)).map(({ text }) => text)
   const listIds = (kind: 'request' | 'checkpoint') => [
-    ...new Set(found.filter((one) => one.kind === kind && isWanted(`${kind}:${one.id}`)).map(({ id }) => id)),
+    ...new Set(
+      found.filter((reason) => reason.kind === kind && isWanted(`${kind}:${reason.id}`)).map(({ id }) => id),
+    ),
   ]
   yield { kind: 'requests', ids: listIds('request'), naming: { texts: wantedTexts } }
   yield { kind: 'checkpointChanges', ids: listIds('checkpoint') }

@@ -130,15 +130,15 @@ not be told of these events: deploy a rule that skips them before you resume.`,
 
 async function resume(world: World, pool: DatabasePool, options: HoldOptions): Promise<void> {
   const { topic: named, because = '', by, json } = options
-  const all = await readHolds(pool)
-  const unheld = (named ?? []).filter((topic) => findHold(all, topic) === null)
+  const present = await readHolds(pool)
+  const unheld = (named ?? []).filter((topic) => findHold(present, topic) === null)
   if (unheld.length > 0)
     throw new UsageError(
-      `no hold covers ${unheld.join(', ')}: ${all.map(formatHold).join('; ') || 'none is in force'}`,
+      `no hold covers ${unheld.join(', ')}: ${present.map(formatHold).join('; ') || 'none is in force'}`,
     )
   const isNamed = ({ topics }: Hold) =>
     named === undefined || (topics?.every((topic) => named.includes(topic)) ?? false)
-  const holds = all.filter(isNamed)
+  const holds = present.filter(isNamed)
   for (const hold of holds) note(world, formatHold(hold))
   if (holds.length > 0 && !(await confirm(world, 'Resume?', options))) {
     world.exitCode = 1

@@ -38,7 +38,7 @@ export async function searchLog(
   const plain = trimmed.replaceAll(DASHES, '-').replaceAll(BLANKS, ' ')
   const typed = [...new Set([text, trimmed, plain])]
   const ofEntry = bare.toLowerCase().replace(/^ntf-/, 'NTF-')
-  const names = new Set([...typed.flatMap((one) => [one, one.toLowerCase(), one.toUpperCase()]), ofEntry])
+  const names = new Set([...typed.flatMap((name) => [name, name.toLowerCase(), name.toUpperCase()]), ofEntry])
   const named = (kind: SearchHit['kind'], words: readonly string[]) =>
     findByWords(text, words).map((value) => ({ kind, value, locator: null }))
   const exact = await connection.any(namesQuery([...names]))
@@ -63,8 +63,8 @@ export async function searchLog(
   // An event without a reference is about its member.
   const isDouble = ({ kind, value }: SearchHit) => kind === 'reference' && members.has(value)
   const isFirst = ({ kind, value }: SearchHit, i: number) =>
-    i === found.findIndex((one) => one.kind === kind && one.value === value)
-  const distinct = found.filter((one, i) => !isDouble(one) && isFirst(one, i))
+    i === found.findIndex((hit) => hit.kind === kind && hit.value === value)
+  const distinct = found.filter((hit, i) => !isDouble(hit) && isFirst(hit, i))
   const { hits = [], similar = [] } = Object.groupBy(distinct, ({ value }) =>
     value === text ? 'hits' : 'similar',
   )
@@ -74,7 +74,7 @@ export async function searchLog(
 /** The first names of each kind, and the kinds with more. */
 function cutContinuations(found: readonly SearchHit[]) {
   const byKind = NUMBERED_KINDS.map((kind) => {
-    const values = new Set(found.filter((one) => one.kind === kind).map(({ value }) => value))
+    const values = new Set(found.filter((hit) => hit.kind === kind).map(({ value }) => value))
     return { kind, values: [...values] }
   })
   return {
@@ -87,14 +87,14 @@ function cutContinuations(found: readonly SearchHit[]) {
 
 /** @internal Rows whose id, party or reference equals one of these names. */
 export function namesQuery(names: readonly string[]) {
-  const all = sqlArray('text', names)
-  const typed = sql.fragment`unnest(${all}) AS typed (name)`
+  const searched = sqlArray('text', names)
+  const typed = sql.fragment`unnest(${searched}) AS typed (name)`
   const isIn = (table: string, column: string) => sql.fragment`EXISTS (
       SELECT FROM ${sql.identifier(['notifications', table])} AS found WHERE ${sql.identifier(['found', column])} = typed.name
     )`
   return sql.type(searchHit)`
-    SELECT 'entry' AS kind, locator AS value, locator FROM notifications.notification_log WHERE locator = ANY(${all})
-    UNION ALL SELECT 'event', event_id, locator FROM notifications.notification_log WHERE event_id = ANY(${all})
+    SELECT 'entry' AS kind, locator AS value, locator FROM notifications.notification_log WHERE locator = ANY(${searched})
+    UNION ALL SELECT 'event', event_id, locator FROM notifications.notification_log WHERE event_id = ANY(${searched})
     UNION ALL SELECT 'member', name, NULL FROM ${typed}
     WHERE ${isIn('notification_log', 'party_locator')} OR ${isIn('notification_preferences', 'party_locator')}
       OR ${isIn('preference_change', 'party_locator')}

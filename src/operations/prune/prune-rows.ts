@@ -107,12 +107,12 @@ function deleteEntries(
   limits: PruneLimits,
   page: readonly { locator: string }[],
 ): Promise<Pick<PruneCounts, 'logEntries' | 'decisions'>> {
-  const these = sqlArray('text', listLocators(page))
+  const locators = sqlArray('text', listLocators(page))
   // As arrays, since for a join the planner may read all decisions for a page.
   return pool.one(sql.type(z.object({ logEntries: z.number(), decisions: z.number() }))`
     WITH free AS (
       SELECT locator FROM notifications.notification_log
-      WHERE locator = ANY(${these}) AND NOT ${isToBeRetried(limits)} FOR UPDATE SKIP LOCKED
+      WHERE locator = ANY(${locators}) AND NOT ${isToBeRetried(limits)} FOR UPDATE SKIP LOCKED
     ), entry AS (
       DELETE FROM notifications.notification_log WHERE locator = ANY(ARRAY(SELECT locator FROM free)) RETURNING locator
     ), decision AS (

@@ -57,7 +57,7 @@ function encodeBytes(bytes: Uint8Array | null) {
 export function formatWhole(rejected: StoredRejectedMessage): string {
   const { key, value, headers } = rejected.message
   const shown = Object.entries(headers).flatMap(([name, values]) =>
-    values.map((each) => `header     ${printable(name)}: ${shownBytes(each)}`),
+    values.map((value) => `header     ${printable(name)}: ${shownBytes(value)}`),
   )
   const { redriven } = rejected
   return [

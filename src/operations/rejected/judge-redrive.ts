@@ -23,19 +23,19 @@ export async function judgeRedrive(
     const refusal = findRedriveRefusal(rejected.code, rejected.erasedAt !== null)
     return refusal ?? parseEvent(rejected.message, mapOf(maps, rejected.topic))
   })
-  const eventIds = read.flatMap((one) =>
-    typeof one !== 'string' && one.kind === 'event' ? one.event.eventId : [],
+  const eventIds = read.flatMap((result) =>
+    typeof result !== 'string' && result.kind === 'event' ? result.event.eventId : [],
   )
   const rows = await findRows(connection, [...new Set(eventIds)])
-  return read.map((one, i) => {
+  return read.map((result, i) => {
     const { topic, partition, message, code } = messages[i] as StoredRejectedMessage
-    if (typeof one === 'string') return { reason: one, isUnchanged: true }
-    if (one.kind === 'tombstone') return { reason: 'it has no value', isUnchanged: true }
-    if (one.kind === 'rejection')
-      return { reason: `still rejected: ${one.rejection.error}`, isUnchanged: true }
-    const row = rows.get(one.event.eventId)
+    if (typeof result === 'string') return { reason: result, isUnchanged: true }
+    if (result.kind === 'tombstone') return { reason: 'it has no value', isUnchanged: true }
+    if (result.kind === 'rejection')
+      return { reason: `still rejected: ${result.rejection.error}`, isUnchanged: true }
+    const row = rows.get(result.event.eventId)
     if (row !== undefined) {
-      const differences = findDifferences(row, { topic, partition, offset: message.offset }, one.event)
+      const differences = findDifferences(row, { topic, partition, offset: message.offset }, result.event)
       const reason =
         differences.length === 0
           ? 'logged already, no second row'

@@ -40,7 +40,10 @@ async function list(world: World, { topic, code, since, until, all, json }: List
     }
     let count = 0
     for await (const page of readRejected(pool, filter)) {
-      await print(world, ...page.map((one) => (json ? JSON.stringify(summarize(one)) : formatRejected(one))))
+      await print(
+        world,
+        ...page.map((message) => (json ? JSON.stringify(summarize(message)) : formatRejected(message))),
+      )
       count += page.length
     }
     if (!json) note(world, `${counted(count, 'rejected message')}${all ? '' : ' not settled'}`)

@@ -36,15 +36,15 @@ export function describeWanted(
     target as Partial<KnownTarget>
   switch (kind) {
     case 'retry': {
-      const all = `all log entries not told${describeFilter(filter, formatTime)}`
+      const whole = `all log entries not told${describeFilter(filter, formatTime)}`
       const how = readAgain ? ', with their messages read again' : ''
-      return `retry of ${locators === undefined ? all : named(locators, 'log entry', 'log entries')}${how}`
+      return `retry of ${locators === undefined ? whole : named(locators, 'log entry', 'log entries')}${how}`
     }
     case 'redrive':
     case 'dismiss': {
       const verb = kind === 'redrive' ? 'redrive' : 'dismissal'
-      const all = `all open unreadable messages${describeFilter(filter, formatTime)}`
-      return `${verb} of ${ids === undefined ? all : named(ids, 'unreadable message', 'unreadable messages')}`
+      const whole = `all open unreadable messages${describeFilter(filter, formatTime)}`
+      return `${verb} of ${ids === undefined ? whole : named(ids, 'unreadable message', 'unreadable messages')}`
     }
     case 'hold':
       return `hold of ${topics === undefined ? 'all topics' : topics.join(', ')}`

@@ -192,7 +192,7 @@ async function previewDismissal(pool: CommonQueryMethods, target: RejectedTarget
       WHERE ${rejectedConditions(filter)} LIMIT ${PREVIEW_COUNT_MAX + 1}
     ) AS found
     GROUP BY 1`)
-  const count = found.reduce((sum, one) => sum + one.count, 0)
+  const count = found.reduce((sum, row) => sum + row.count, 0)
   const groups: Groups = new Map()
   for (const { code, count } of found) addTo(groups, null, code, count)
   return {

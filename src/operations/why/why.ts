@@ -40,8 +40,8 @@ async function why(world: World, text: string, { json }: { readonly json?: true 
       limit: LISTED_COUNT_MAX,
       after: null,
     })
-    const [only, ...others] = items
-    if (only === undefined || others.length > 0) {
+    const [only, ...more] = items
+    if (only === undefined || more.length > 0) {
       await print(world, ...items.map((entry) => (json ? JSON.stringify(entry) : formatEntry(entry))))
       const newest = items.length === LISTED_COUNT_MAX ? `; these are the newest ${LISTED_COUNT_MAX}` : ''
       note(

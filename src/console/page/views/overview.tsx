@@ -100,7 +100,7 @@ function Counts({ counts }: { counts: LogCounts }) {
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = buildTable(counts)
   const { total, series } = table
-  const all = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
+  const wholeFigure = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
   const figures = series.map(({ status, total }) => ({
     name: nameOfStatus(status),
     total,
@@ -109,7 +109,7 @@ function Counts({ counts }: { counts: LogCounts }) {
   }))
   return (
     <>
-      <Figures figures={[all, ...figures]} />
+      <Figures figures={[wholeFigure, ...figures]} />
       {givenUp > 0 && (
         <p>
           Of the failed entries,{' '}

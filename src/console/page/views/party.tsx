@@ -19,9 +19,9 @@ export function PartyView(route: Route) {
   const asked = { ...values, partyLocator }
   const pages = usePages<ListedLogEntry>(['log', 'list'], { ...asked, cursor: route.query.cursor })
   const loaded = useData<PreferenceHistory>(['preferences', partyLocator])
-  const { from, to, ...others } = values
+  const { from, to, ...untimed } = values
   const isFiltered = Object.values(values).some(Boolean)
-  const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
+  const changes = Object.values(untimed).some(Boolean) ? [] : (loaded.data?.changes ?? [])
   const isKnown =
     loaded.data?.preferences ||
     loaded.data?.changes.length ||
@@ -103,8 +103,8 @@ function countItems(items: readonly (ListedLogEntry | PreferenceChange)[]): stri
 function renderItem(item: ListedLogEntry | PreferenceChange): Row {
   if (!('locator' in item)) return changeRow(item)
   const { cells, ...row } = entryRow(item, localTime)
-  const { Member: _, ...others } = cells
-  return { ...row, cells: others }
+  const { Member: _, ...rest } = cells
+  return { ...row, cells: rest }
 }
 
 function changeRow(change: PreferenceChange): Row {

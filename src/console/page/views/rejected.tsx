@@ -20,7 +20,7 @@ export function RejectedView(route: Route) {
   const { topic, code, from, to } = route.query
   const refusal = useRefusal()
   const mayAsk = refusal === null
-  const all = { what: 'all open messages of this list', onAsked: () => go(location.hash) }
+  const whole = { what: 'all open messages of this list', onAsked: () => go(location.hash) }
   const since = from && windowStart(from)
   const wanted = (kind: string) => ({ kind, filter: { topic, code, since, before: to } })
   const { settled, cursor } = route.query
@@ -35,8 +35,8 @@ export function RejectedView(route: Route) {
       </p>
       {mayAsk && (
         <p class="hstack">
-          <Ask verb="Process all again" {...all} wanted={wanted('redrive')} />
-          <Ask verb="Dismiss all" {...all} wanted={wanted('dismiss')} warning={DISMISSED} isDestructive />
+          <Ask verb="Process all again" {...whole} wanted={wanted('redrive')} />
+          <Ask verb="Dismiss all" {...whole} wanted={wanted('dismiss')} warning={DISMISSED} isDestructive />
         </p>
       )}
       <Facts facts={listRemedies(pages.data?.items ?? [])} />
@@ -109,8 +109,8 @@ function isOpen({ redriven }: ShownRejectedMessage): boolean {
 function listRemedies(messages: readonly ShownRejectedMessage[]): Readonly<Record<string, string>> {
   const groups = Map.groupBy(messages.filter(isOpen), describeRemedy)
   return Object.fromEntries(
-    [...groups].map(([remedy, some]) => {
-      const codes = new Set(some.map(({ code, erasedAt }) => (erasedAt === null ? code : 'erased')))
+    [...groups].map(([remedy, messages]) => {
+      const codes = new Set(messages.map(({ code, erasedAt }) => (erasedAt === null ? code : 'erased')))
       return [[...codes].join(', '), remedy]
     }),
   )
@@ -131,7 +131,7 @@ function NextAction({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk
   const { id, code, erasedAt, redriven } = message
   const isErased = erasedAt !== null
   const isRedrivable = findRedriveRefusal(code, isErased) === null
-  const one = { what: `message ${id}`, onAsked: () => go(location.hash) }
+  const single = { what: `message ${id}`, onAsked: () => go(location.hash) }
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),
     ...(isRedrivable ? [`rejected redrive ${id}`] : []),
@@ -148,10 +148,10 @@ function NextAction({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk
       )}
       {isOpen(message) && mayAsk && (
         <p class="hstack">
-          {isRedrivable && <Ask verb="Process again" {...one} wanted={{ kind: 'redrive', ids: [id] }} />}
+          {isRedrivable && <Ask verb="Process again" {...single} wanted={{ kind: 'redrive', ids: [id] }} />}
           <Ask
             verb="Dismiss"
-            {...one}
+            {...single}
             wanted={{ kind: 'dismiss', ids: [id] }}
             warning={DISMISSED}
             isDestructive

@@ -107,18 +107,18 @@ function Report({ result, list }: ReportProps) {
           ` ${formatNumber(undecided)} with facts of another version of the service ${undecided === 1 ? 'was' : 'were'} not decided again.`}
       </p>
       <ul>
-        {kinds.map((one) => (
-          <li key={one.kind}>
+        {kinds.map((kind) => (
+          <li key={kind.kind}>
             <strong>
-              {formatNumber(one.count)} {one.kind}
+              {formatNumber(kind.count)} {kind.kind}
             </strong>
-            : <Value text={one.eventTypes} />{' '}
-            {lists[one.kind] === undefined && (
+            : <Value text={kind.eventTypes} />{' '}
+            {lists[kind.kind] === undefined && (
               <Button
                 class="outline small"
-                aria-label={`List the members: ${one.kind}`}
+                aria-label={`List the members: ${kind.kind}`}
                 aria-disabled={list === null}
-                onClick={() => list?.(result, one)}
+                onClick={() => list?.(result, kind)}
               >
                 List the members
               </Button>

@@ -181,8 +181,8 @@ export function useDraft(start: WorkbenchStart) {
   }
 }
 
-function isSameDraft(one: Draft, other: Draft): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
+function isSameDraft(a: Draft, b: Draft): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
 }
 
 /** Other people's changes, row by row. */
@@ -196,8 +196,8 @@ function changesBetween(base: Draft, inForce: Draft): string[] {
     const kind = was === undefined ? 'added' : is === undefined ? 'deleted' : 'changed'
     return was === is ? [] : [`text ${kind}: ${name}`]
   })
-  const all = [...rows, ...texts]
-  return all.length === 0 ? ['the order of rows differs'] : all
+  const changes = [...rows, ...texts]
+  return changes.length === 0 ? ['the order of rows differs'] : changes
 }
 
 /** Result of the checks on a draft, and its changes. */

@@ -55,7 +55,7 @@ function Earlier({ activation, until, before, verdict, repositoryUrl, change }: 
   const compare = () =>
     run.start(async (signal) => {
       const [was, is] = await Promise.all(
-        [before?.revision, revision].map(async (one) => one && (await readTable(one, signal))),
+        [before?.revision, revision].map(async (table) => table && (await readTable(table, signal))),
       )
       setChanges(await describeBetween(was ?? '', is ?? '', verdict))
     })

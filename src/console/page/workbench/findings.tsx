@@ -18,9 +18,9 @@ export function focus(selector: string): void {
 /** Focuses the first element of a selector, or the next one if one of them has the focus; the findings if there is none. */
 export function focusNext(selector: string): void {
   queueMicrotask(() => {
-    const all = [...document.querySelectorAll<HTMLElement>(selector)]
-    const next = all.find((one) => one.id === focusNext.lastId)
-    const element = all[(next === undefined ? -1 : all.indexOf(next)) + 1] ?? all[0]
+    const elements = [...document.querySelectorAll<HTMLElement>(selector)]
+    const next = elements.find((element) => element.id === focusNext.lastId)
+    const element = elements[(next === undefined ? -1 : elements.indexOf(next)) + 1] ?? elements[0]
     focusNext.lastId = element?.id ?? ''
     ;(element ?? document.getElementById('findings'))?.focus()
   })
@@ -57,7 +57,7 @@ export function listMarks({ table, promises, texts, summary, draft }: Verdict): 
   const warnings = table.warnings.length + promises.warnings.length
   // An unused variable is not specific to a draft.
   const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
-  const all = draft.promises.filter(isFilled).length
+  const count = draft.promises.filter(isFilled).length
   const soFar = table.faults.length > 0 ? ' so far' : ''
   const changes = [
     summariseRows(summary.rows),
@@ -77,8 +77,8 @@ export function listMarks({ table, promises, texts, summary, draft }: Verdict): 
     promises.summary === null
       ? ['secondary', 'broken', 'Promises not checked']
       : broken === 0
-        ? ['success', 'broken', `All ${all} promises kept${soFar}`]
-        : ['danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${all} broken${soFar}`],
+        ? ['success', 'broken', `All ${count} promises kept${soFar}`]
+        : ['danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${count} broken${soFar}`],
     ['secondary', 'changes', changes.filter(Boolean).join('. ')],
   ]
   return marks.filter((mark) => mark !== false)
@@ -90,7 +90,7 @@ function textsIn(count: number): string {
 
 /** Faults and warnings of the rules that belong to no row. */
 export function FileFindings({ faults, warnings }: FileReport) {
-  const ofFile = (some: FileReport['faults']) => some.filter(({ row }) => row === null || row < FIRST_ROW)
+  const ofFile = (faults: FileReport['faults']) => faults.filter(({ row }) => row === null || row < FIRST_ROW)
   return (
     <div id="findings" tabIndex={-1} aria-live="polite">
       <Notice lines={ofFile(faults).map(describeFault)} isBad />

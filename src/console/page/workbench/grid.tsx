@@ -33,8 +33,8 @@ function findTwins(rows: GridProps['draft']['table']): Fault[] {
 export function Grid({ faults, warnings, draft: { table: rows }, inForce, change, undo, redo }: GridProps) {
   const onRows: RowProps['onRows'] = (edited, place) => change({ table: edited }, place)
   const beforeOf = new Map([...pairRows(inForce.table, rows)].map(([was, now]) => [now, was]))
-  const all = [...faults, ...findTwins(rows)]
-  const [faultsOf, warningsOf] = [all, warnings].map((some) => Map.groupBy(some, ({ row }) => row))
+  const faulty = [...faults, ...findTwins(rows)]
+  const [faultsOf, warningsOf] = [faulty, warnings].map((remarks) => Map.groupBy(remarks, ({ row }) => row))
   const byKey = (event: KeyboardEvent) => {
     if (!event.ctrlKey && !event.metaKey) return
     const key = event.key.toLowerCase()

@@ -27,8 +27,8 @@ export function Propose({ repositoryUrl, verdict, draft, inForce, columns, outda
   // Outcomes among the files need no further acceptance.
   const outcomes = isAccepted || bad.length > 0 ? null : verdict.summary.outcomes
   const proposal = formatProposal({ ...verdict.summary, outcomes })
-  const [[path, text] = ['', ''], ...others] = changed
-  const isOne = others.length === 0
+  const [[path, text] = ['', ''], ...rest] = changed
+  const isOne = rest.length === 0
   const [folder = '', file = ''] = isOne ? path.split('/') : ['', 'proposal.zip']
   const download = () => {
     if (obstacle !== null) return

@@ -36,10 +36,10 @@ export function TextsEditor(props: TextsEditorProps) {
     faults
       .filter(({ file }) => file === name)
       .map(({ line, text }) => (line === null ? `The file name ${text}` : `Line ${line}: ${text}`))
-  const labelsOfText = (one: string) =>
+  const labelsOfText = (file: string) =>
     [
-      isFaulty(one) && 'faulty',
-      inForce[one] === undefined ? 'new' : templates[one] !== inForce[one] && 'changed',
+      isFaulty(file) && 'faulty',
+      inForce[file] === undefined ? 'new' : templates[file] !== inForce[file] && 'changed',
     ].filter(Boolean)
   const add = (event: SubmitEvent) => {
     const file = `${filledIn(event).eventType}${EXTENSION}`
@@ -47,8 +47,8 @@ export function TextsEditor(props: TextsEditorProps) {
     if (!(file in templates)) change({ templates: { ...templates, [file]: FIRST } })
   }
   const takeBack = () => {
-    const { [name]: _, ...others } = templates
-    change({ templates: was === undefined ? others : { ...templates, [name]: was } })
+    const { [name]: _, ...rest } = templates
+    change({ templates: was === undefined ? rest : { ...templates, [name]: was } })
   }
   return (
     <>
@@ -56,9 +56,9 @@ export function TextsEditor(props: TextsEditorProps) {
         <Choice
           label="Text for"
           value={name}
-          options={names.map((one) => [
-            one,
-            [one.slice(0, -EXTENSION.length), ...labelsOfText(one)].join(', '),
+          options={names.map((file) => [
+            file,
+            [file.slice(0, -EXTENSION.length), ...labelsOfText(file)].join(', '),
           ])}
           onValue={choose}
         />
@@ -74,9 +74,9 @@ export function TextsEditor(props: TextsEditorProps) {
               />
               <datalist id="without-text">
                 {seen
-                  .filter((one) => !(`${one}${EXTENSION}` in templates))
-                  .map((one) => (
-                    <option key={one} value={one} />
+                  .filter((eventType) => !(`${eventType}${EXTENSION}` in templates))
+                  .map((eventType) => (
+                    <option key={eventType} value={eventType} />
                   ))}
               </datalist>
               <button type="submit" class="outline">

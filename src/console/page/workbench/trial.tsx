@@ -62,7 +62,7 @@ export function Trial({ verdict: { ruleTable, texts } }: { verdict: Verdict }) {
               label={label}
               name={key}
               value={usual}
-              options={values.map((one) => [`${one}`, nameOfChannel(`${one}`)])}
+              options={values.map((choice) => [`${choice}`, nameOfChannel(`${choice}`)])}
             />
           )
         })}
