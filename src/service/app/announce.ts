@@ -8,6 +8,8 @@ const LOOK_MS = 5_000
 /** A replica in trouble reports this often. Without a report its trouble is no longer shown. */
 const REPEATED_MS = 15_000
 
+export type Announcer = ReturnType<typeof createAnnouncer>
+
 /** Records in the database, for the other replicas, that this one runs, and its troubles. */
 export function createAnnouncer(
   self: { readonly id: string; readonly groupId: string; readonly topics: readonly string[] },

@@ -1,35 +1,23 @@
-import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { createBrokers } from '../consume/brokers.ts'
-import { READ_UNCOMMITTED } from '../consume/fetch-request.ts'
+import type { DatabaseName } from '../consume/group-offsets.ts'
 import { findUnusedMaps } from '../decide/event/envelope-map.ts'
-import { createCaseJudge } from '../decide/event/event-type-pattern.ts'
-import { findHold } from '../model/request/hold.ts'
-import { showBlocked } from '../model/service-status.ts'
 import type { Senders } from '../send/send.ts'
-import { countFailedEntries } from '../store/read/count-failed-entries.ts'
-import { listCheckpoints } from '../store/read/list-checkpoints.ts'
+import type { DatabasePool } from '../store/connection/pool.ts'
 import { readDatabaseName } from '../store/read/read-database-name.ts'
-import { readHolds } from '../store/read/read-holds.ts'
 import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
 import { archiveEnvelopeMap, archiveRevisions } from '../store/write/archive-revisions.ts'
-import { createMetrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createActivation, type DescribeChange } from './activation.ts'
-import { createAnnouncer } from './announce.ts'
+import type { Announcer } from './announce.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
-import { createJudges } from './judges.ts'
-import { listAuthored } from './known-event-types.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
-import { createNotices } from './notices.ts'
+import { createMonitor } from './monitor.ts'
 import { createDatabase } from './pools.ts'
-import { givesReason, type RuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
-import { createBacklog } from './watch-backlog.ts'
+import type { RuleFiles } from './rule-files.ts'
 import { createWorker, type Worker } from './worker.ts'
-
-const LOG_INTERVAL_MS = 60_000
 
 export interface App {
   /** Listens, then waits for the database, the schema and the broker in the background. Resolves to the URL once it listens. */
@@ -74,71 +62,20 @@ export async function createApp(
   const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
   opened.defer(brokers.close)
 
-  const { groupId, topics } = config.broker
-  const self = { id: randomUUID(), groupId, topics }
-  const announcer = createAnnouncer(self, database.pool, () => {
-    const failsSinceMs = parties.failsSinceMs()
-    return {
-      lookUps: parties.isDown() ? 'policy administration is down' : null,
-      lookUpsFailSince: failsSinceMs === null ? null : new Date(failsSinceMs).toISOString(),
-      blocked: showBlocked(consumer()?.blocked ?? [], (ms) => new Date(ms).toISOString()),
-    }
-  })
-  const { judges, listMembers, clockAheadMs } = createJudges(self, brokers, database, announcer.announce)
-  const notices = createNotices(judges, log)
-  const backlog = createBacklog({
-    assignment: () => consumer()?.membership.assignment ?? null,
-    oldestMs: (topic, partition) => consumer()?.partitions.oldestMs(topic, partition) ?? null,
-    // Messages behind an open transaction are unprocessed, too: a producer that hangs must not go unnoticed.
-    // A broker that stands still must not hide how far the partitions of the others are behind.
-    ends: () => brokers.readReachableEnds(topics, READ_UNCOMMITTED),
-    ownedByGroup: async () => new Set((await listMembers()).flatMap(({ owned }) => owned)),
-    checkpoints: async () => listCheckpoints(database.pool(), topics),
-    failedRows: async () => countFailedEntries(database.pool(), config.retry),
-    wallMs: Date.now,
-    monotonicMs: () => performance.now(),
-  })
-  const metrics = createMetrics({
-    ...describeMetrics(config, ruleFiles),
-    backlog,
-    heldTopics: async () => {
-      const holds = await readHolds(database.pool())
-      return topics.filter((topic) => findHold(holds, topic) !== null)
-    },
-    readState: () => ({
-      connections: database.connections(),
-      blocked: consumer()?.blocked ?? [],
-      foreign: consumer()?.foreign.found ?? [],
-      notices: notices.list(),
-      clockAheadMs: clockAheadMs(),
-      isPolicyAdministrationDown: parties.isDown(),
-    }),
-  })
-  const minute = setInterval(() => {
-    void metrics.logMinute(log)
-    void notices.update()
-  }, LOG_INTERVAL_MS).unref()
-  opened.defer(() => {
-    clearInterval(minute)
-    return metrics.logMinute(log)
-  })
+  const monitor = createMonitor(config, ruleFiles, brokers, database, parties, consumer, log)
+  opened.defer(monitor.close)
+  const { replicaId, announcer, notices, backlog, metrics } = monitor
   const listeners = createListeners({
     config,
     ruleFiles,
     database,
     consumer,
     parties,
-    replicaId: self.id,
+    replicaId,
     backlog,
     openConsole: wings.openConsole,
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
-    startup,
-    startupWarning: () => {
-      const shared = notices.list().filter(({ shares }) => shares !== undefined)
-      const warnings = [consumer()?.foreign.reason, ...shared.map(({ text, remedy }) => `${text}; ${remedy}`)]
-      return warnings.filter(Boolean).join('; ') || null
-    },
     notices: () => [...notices.list(), ...metrics.dataFaults()],
     log,
   })
@@ -146,18 +83,9 @@ export async function createApp(
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
-    const { pool, prepared: databaseName } = await database.reach(stopping.signal, async (reached) => {
-      // Each decision names its revisions.
-      await archiveRevisions(reached, ruleFiles.ruleTable, [...ruleFiles.templates.values()])
-      await archiveEnvelopeMap(reached, ruleFiles.envelopeMapRevision)
-      // Before it joins the group, whose other members look for it in the database. Tried again each minute.
-      await announcer
-        .announce(reached)
-        .catch((error) => log.warn({ err: error }, 'could not record that this replica runs'))
-      const roleFault = await judgeRole(reached)
-      if (roleFault !== null) log.warn({ remedy: ROLE_REMEDY }, roleFault)
-      return readDatabaseName(reached, config.database.url)
-    })
+    const { pool, prepared: databaseName } = await database.reach(stopping.signal, (reached) =>
+      prepareDatabase(reached, config, ruleFiles, announcer, log),
+    )
     if (stopping.signal.aborted) return
     void notices.update()
     void announcer.watch(stopping.signal)
@@ -172,7 +100,7 @@ export async function createApp(
       parties,
       pool,
       databaseName,
-      replicaId: self.id,
+      replicaId,
       metrics,
       tracing,
       onCommit: activation.begin,
@@ -180,13 +108,6 @@ export async function createApp(
     })
     opened.defer(worker.stop)
     await worker.run()
-  }
-
-  /** Ready once the process has joined the consumer group, whatever happens later. */
-  async function startup(): Promise<string | null> {
-    const membership = consumer()?.membership
-    if (membership === undefined) return (await database.fault()) ?? 'the service is starting'
-    return membership.hasJoined ? null : membership.waitsFor
   }
 
   /** A second call must wait for the first, which `disposeAsync` by itself does not. */
@@ -208,21 +129,23 @@ export async function createApp(
   }
 }
 
-/** Constant labels and settings of the metrics. */
-function describeMetrics({ broker, policyAdministration, retry }: Config, ruleFiles: RuleFiles) {
-  return {
-    version: packageJson.version,
-    ruleTableRevision: ruleFiles.ruleTable.revision,
-    envelopeMapRevision: ruleFiles.envelopeMapRevision.revision,
-    groupId: broker.groupId,
-    topics: broker.topics,
-    rules: ruleFiles.ruleTable.rules,
-    eventTypes: new Set(TEMPLATE_EVENT_TYPES),
-    isInOtherCase: createCaseJudge(listAuthored(ruleFiles.ruleTable)),
-    givesReason,
-    addressPlaces: policyAdministration.addresses,
-    attemptCountMax: retry.attemptCountMax,
-  }
+/** Records what decisions refer to, and this replica. Returns the database's name. */
+async function prepareDatabase(
+  pool: DatabasePool,
+  config: Config,
+  ruleFiles: RuleFiles,
+  announcer: Announcer,
+  log: Logger,
+): Promise<DatabaseName> {
+  await archiveRevisions(pool, ruleFiles.ruleTable, [...ruleFiles.templates.values()])
+  await archiveEnvelopeMap(pool, ruleFiles.envelopeMapRevision)
+  // Before it joins the group, whose other members look for it in the database. Tried again each minute.
+  await announcer
+    .announce(pool)
+    .catch((error) => log.warn({ err: error }, 'could not record that this replica runs'))
+  const roleFault = await judgeRole(pool)
+  if (roleFault !== null) log.warn({ remedy: ROLE_REMEDY }, roleFault)
+  return readDatabaseName(pool, config.database.url)
 }
 
 /** Loads the library only if tracing is on. */

@@ -59,14 +59,12 @@ interface ListenerParts extends ServiceParts {
   readonly openConsole: OpenConsole | null
   readonly metrics: Metrics
   readonly readiness: Readiness
-  readonly startup: Readiness
-  readonly startupWarning: () => string | null
   readonly log: Logger
 }
 
 /** The public listener and, if configured, the management listener. */
 export function createListeners(parts: ListenerParts) {
-  const { config, database, metrics, readiness, startup, startupWarning, log } = parts
+  const { config, database, consumer, notices, metrics, readiness, log } = parts
   const keySet = config.tokens && createKeySet(config.tokens.keySetUrl, log)
   const shared = {
     log,
@@ -96,8 +94,8 @@ export function createListeners(parts: ListenerParts) {
         ...shared,
         hosts: [host, ...allowedHosts],
         document: app.swagger(),
-        startup,
-        startupWarning,
+        startup: () => findStartupFault(consumer(), database),
+        startupWarning: () => describeStartupWarnings(consumer(), notices()),
         exposeMetrics: metrics.expose,
         console:
           parts.openConsole?.({
@@ -117,6 +115,18 @@ export function createListeners(parts: ListenerParts) {
       keySet?.stop()
     },
   }
+}
+
+/** Null once the process has joined the consumer group, whatever happens later. */
+async function findStartupFault(consumer: Consumer | null, database: Database): Promise<string | null> {
+  if (consumer === null) return (await database.fault()) ?? 'the service is starting'
+  return consumer.membership.hasJoined ? null : consumer.membership.waitsFor
+}
+
+function describeStartupWarnings(consumer: Consumer | null, notices: readonly Notice[]): string | null {
+  const shared = notices.filter(({ shares }) => shares !== undefined)
+  const warnings = [consumer?.foreign.reason, ...shared.map(({ text, remedy }) => `${text}; ${remedy}`)]
+  return warnings.filter(Boolean).join('; ') || null
 }
 
 /** The log. Each entry is explained by the rules then in force. */
