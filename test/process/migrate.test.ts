@@ -5,7 +5,7 @@ import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
 import { spawned } from './command.ts'
 
-/** The lock of src/operations/migrate/apply-migrations.ts. It never changes: replicas of different versions share it. */
+/** The lock of src/service/store/sql/advisory-locks.ts. It never changes: replicas of different versions share it. */
 const MIGRATION_LOCK = 4_006_001
 
 async function anEmptyDatabase(t: Test, template?: string, options?: string) {

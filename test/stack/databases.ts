@@ -19,7 +19,7 @@ export const ADVISORY_LOCK_WAITS = `
 const MIGRATIONS_DIR = new URL('../../db/migrations/', import.meta.url)
 /** A pool's `end` resolves before its connections have ended, and a terminated one throws in its process. A busy machine takes seconds. */
 const CONNECTIONS_END_MS_MAX = 10_000
-/** An arbitrary lock number: one test file creates the template, and the others wait. */
+/** One of the numbers of src/service/store/sql/advisory-locks.ts: one test file creates the template, and the others wait. */
 const TEMPLATE_LOCK = 4_006_002
 
 /**

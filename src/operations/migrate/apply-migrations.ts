@@ -11,12 +11,11 @@ import {
   readMigrations,
   textFault,
 } from '../../service/store/schema/migration.ts'
+import { MIGRATION_LOCK } from '../../service/store/sql/advisory-locks.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import { sqlStatements } from '../../service/text/sql-statements.ts'
 import { findDifferences, missingGrant, SPELLING } from './compare-schema.ts'
 
-/** An arbitrary fixed number. Replicas that migrate at the same time wait for the one that has this lock. */
-const MIGRATION_LOCK = 4_006_001
 const LOCK_POLL_MS = 500
 /** Queries on a table queue behind a migration that waits for its lock. */
 const LOCK_TIMEOUT = '500ms'

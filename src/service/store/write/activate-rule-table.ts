@@ -1,9 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import { ACTIVATION_LOCK } from '../sql/advisory-locks.ts'
 import type { Revision } from './archive-revisions.ts'
-
-/** An arbitrary fixed number. One of the replicas with a new table records it; the others wait. */
-const ACTIVATION_LOCK = 4_006_003
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
 

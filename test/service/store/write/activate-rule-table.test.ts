@@ -7,7 +7,7 @@ import { until } from '../../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
-/** The lock of src/service/store/write/activate-rule-table.ts. It never changes: replicas of different versions share it. */
+/** The lock of src/service/store/sql/advisory-locks.ts. It never changes: replicas of different versions share it. */
 const ACTIVATION_LOCK = 4_006_003
 const commit = (gitCommit: string | null, gitSubject: string | null = null) => ({ gitCommit, gitSubject })
 const FIRST = { revision: 'a', source: 'the first table' }
