@@ -1,9 +1,8 @@
 import { cellText, FACT_LIST, type Situation } from '../../service/decide/decision/facts.ts'
 import { nameOfChannel } from '../../service/decide/party/channel.ts'
 import { describeClasses, type EventClass } from '../../service/decide/rules/event-classes.ts'
-import { type Enumeration, toRuleFacts } from '../../service/decide/rules/first-match.ts'
-import { findWrongSend, listGaps } from '../../service/decide/rules/judge-rules.ts'
-import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
+import type { Enumeration } from '../../service/decide/rules/first-match.ts'
+import { covers, findWrongSend, listGaps, listNeverApplying } from '../../service/decide/rules/judge-rules.ts'
 import type { Rule } from '../../service/decide/rules/rule.ts'
 import { describeSituation } from '../../service/decide/rules/situations.ts'
 import { listSome } from '../../service/text/count.ts'
@@ -76,20 +75,15 @@ function mergeFaults({ id, row }: Rule, faults: readonly RuleFault[], remedy: st
 
 /** The rules that never apply: hidden ones, with the first rule that hides them, and contradictory ones. */
 function neverApplying(
-  { rules, answers }: Enumeration,
+  enumeration: Enumeration,
   findWrong: FindWrong,
 ): [hidden: RuleFault[], contradictory: Fault[]] {
-  const applying = new Set(answers.map(({ rule }) => rule))
-  const dead = rules
-    .filter((rule) => !applying.has(rule))
-    .map((rule) => {
-      const covered = answers.filter((answer) => firstMismatch(rule, toRuleFacts(answer)) === null)
-      return {
-        rule,
-        covered,
-        hiders: rules.filter((other) => covered.some((answer) => answer.rule === other)),
-      }
-    })
+  const { rules, answers } = enumeration
+  const dead = listNeverApplying(enumeration).map((rule) => {
+    const covered = answers.filter((answer) => covers(rule, answer))
+    const hiders = rules.filter((other) => covered.some((answer) => answer.rule === other))
+    return { rule, covered, hiders }
+  })
   const contradictory = dead
     .filter(({ hiders }) => hiders.length === 0)
     .map(({ rule }) => ({
@@ -127,7 +121,7 @@ function neverApplying(
       rule: hiders.length === 1 ? first : rule,
       row: rule.row,
       text,
-      end: `: ${describePlaces(rule, covered, { rules, answers }, findWrong)}`,
+      end: `: ${describePlaces(rule, covered, enumeration, findWrong)}`,
       orElse: hiders.length === 1 ? orDelete(`rule "${rule.id}"`) : '',
     }
   })

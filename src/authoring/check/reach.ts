@@ -1,7 +1,6 @@
 import type { RuleResult } from '../../service/decide/decision/result.ts'
-import { type Enumeration, type FirstMatch, toRuleFacts } from '../../service/decide/rules/first-match.ts'
-import { listCovering } from '../../service/decide/rules/judge-rules.ts'
-import { firstMismatch } from '../../service/decide/rules/mismatch.ts'
+import type { Enumeration, FirstMatch } from '../../service/decide/rules/first-match.ts'
+import { covers, listCovering } from '../../service/decide/rules/judge-rules.ts'
 import { decideByRule, type Rule } from '../../service/decide/rules/rule.ts'
 import { counted } from '../../service/text/count.ts'
 import type { Fault } from '../../service/text/faults.ts'
@@ -59,7 +58,7 @@ export function findShortReach(
   findWrong: FindWrong,
 ): Fault[] {
   return changedRules(before, rules).flatMap((rule) => {
-    const described = answers.filter((answer) => firstMismatch(rule, toRuleFacts(answer)) === null)
+    const described = answers.filter((answer) => covers(rule, answer))
     const taken = described.filter((answer) => answer.rule !== rule)
     const isLost = (answer: FirstMatch) =>
       answer.rule !== null &&

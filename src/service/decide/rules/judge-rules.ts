@@ -15,13 +15,17 @@ import { foldSituations } from './situations.ts'
  * be reached.
  */
 export function isSoundTable(enumeration: Enumeration): boolean {
-  const { rules, answers } = enumeration
-  const applying = new Set(answers.map(({ rule }) => rule))
   return (
-    rules.every((rule) => applying.has(rule)) &&
+    listNeverApplying(enumeration).length === 0 &&
     listGaps(enumeration).length === 0 &&
-    answers.every((answer) => answer.rule === null || findWrongSend(answer.rule, answer) === null)
+    enumeration.answers.every((answer) => answer.rule === null || findWrongSend(answer.rule, answer) === null)
   )
+}
+
+/** The rules that decide no situation. */
+export function listNeverApplying({ rules, answers }: Enumeration): Rule[] {
+  const applying = new Set(answers.map(({ rule }) => rule))
+  return rules.filter((rule) => !applying.has(rule))
 }
 
 /** Situations without a rule, except those of a channel that no rule names. */
@@ -72,8 +76,9 @@ export function listCases(
 
 type Case = Pick<FirstMatch, 'eventClass' | 'situation'>
 
-export function covers(promise: RulePromise, one: Case): boolean {
-  return firstMismatch(promise, toRuleFacts(one)) === null
+/** True if the cells of a rule or promise describe a case, whichever rule decides it. */
+export function covers(row: Pick<Rule, 'when'>, ruleCase: Case): boolean {
+  return firstMismatch(row, toRuleFacts(ruleCase)) === null
 }
 
 /** The rules whose cells describe a case, from top to bottom. */
