@@ -41,11 +41,11 @@ export function brokerConnection({ connection }: Config['broker']): KafkaConnect
 /** Channels have placeholders, except those named here. A real transport is put in here, see src/service/send/README.md. */
 export function createSenders({ smtp }: Config, log: Logger): Senders {
   const named: Partial<Senders> = { EMAIL: createEmailSender(smtp, log) }
-  const all = ADDRESSED_CHANNELS.map((channel) => [
+  const senders = ADDRESSED_CHANNELS.map((channel) => [
     channel,
     named[channel] ?? createPlaceholderSender(channel, log),
   ])
-  return Object.fromEntries(all) as Senders
+  return Object.fromEntries(senders) as Senders
 }
 
 export function createParties(

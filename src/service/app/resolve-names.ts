@@ -81,9 +81,9 @@ export function createLookup(lookUp: Lookup, monotonicMs: () => number) {
   }
 }
 
-function take<T>(all: Set<T>): T[] {
-  const taken = [...all]
-  all.clear()
+function take<T>(waiting: Set<T>): T[] {
+  const taken = [...waiting]
+  waiting.clear()
   return taken
 }
 

@@ -66,7 +66,7 @@ export function createBacklog(sources: BacklogSources): () => Promise<Backlog> {
       return { key, ...found, next, messageCount }
     }
     const partitions = [...ends]
-      .map((one) => count(...one))
+      .map((partition) => count(...partition))
       .filter(({ key }) => !ofOthers.has(key))
       .map(({ key, topic, partition, next, messageCount }): PartitionLag => {
         const unmoved = unmovedSince.get(key)

@@ -95,8 +95,8 @@ export function collectRejected(
     const rejection = { code: 'refused-by-database' as const, error }
     return readings(eventId).map(({ message }) => ({ message, rejection }))
   })
-  const all = [...rejected, ...byDatabase]
-  if (repeated.size === 0 && taken.size === 0) return all
+  const messages = [...rejected, ...byDatabase]
+  if (repeated.size === 0 && taken.size === 0) return messages
   const refusedOnes = new Set([...refused.keys()].map(({ locator }) => locator))
   for (const attempt of open) {
     if (refusedOnes.has(attempt.locator)) continue
@@ -104,8 +104,8 @@ export function collectRejected(
     if (row === null) continue
     for (const { message, event } of readings(attempt.eventId)) {
       const differences = findDifferences(row, { ...batch, offset: message.offset }, event)
-      if (differences.length > 0) all.push({ message, rejection: describeConflict(row, differences) })
+      if (differences.length > 0) messages.push({ message, rejection: describeConflict(row, differences) })
     }
   }
-  return all
+  return messages
 }

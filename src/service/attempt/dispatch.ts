@@ -119,10 +119,10 @@ function createSharedTransaction(maker: AttemptMaker, lookUps: LookUpNeeds, batc
     },
     /** Commits with the others whose look-ups end at about the same time; null if another session locks the checkpoint. */
     commit: (lookedUp: LookedUpBatch): Promise<CommitResult | null> => {
-      const one = { ...Promise.withResolvers<CommitResult | null>(), lookedUp }
-      if (waiting.push(one) === 1) stopTimer = maker.clock.startTimer(SHARE_WAIT_MS, commitWaiting)
+      const entry = { ...Promise.withResolvers<CommitResult | null>(), lookedUp }
+      if (waiting.push(entry) === 1) stopTimer = maker.clock.startTimer(SHARE_WAIT_MS, commitWaiting)
       if (--leftCount === 0) void commitWaiting()
-      return one.promise
+      return entry.promise
     },
   }
 }

@@ -61,7 +61,7 @@ export function createGroups(batchCountMax: number, startTimer: StartTimer, disp
     }
     const stopTimer = startTimer(BUSY_MS, endBusy)
     batchCount += group.length
-    const taken = (await Promise.all(group.map(takeBatch))).filter((one) => one !== null)
+    const taken = (await Promise.all(group.map(takeBatch))).filter((batch) => batch !== null)
     const results = dispatch(taken)
     await Promise.all(taken.map(({ batch, partition }, i) => settle(partition, batch, results[i])))
     stopTimer()
@@ -104,9 +104,9 @@ export function createGroups(batchCountMax: number, startTimer: StartTimer, disp
   }
 
   return (partition) => {
-    const one = { ...partition, ...Promise.withResolvers<ProcessedBatch | null>() }
-    waiting.push(one)
+    const queued = { ...partition, ...Promise.withResolvers<ProcessedBatch | null>() }
+    waiting.push(queued)
     schedule()
-    return one.promise
+    return queued.promise
   }
 }

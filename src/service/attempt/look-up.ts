@@ -84,16 +84,16 @@ export async function beginLookUps(
   needs: LookUpNeeds,
   batches: readonly Batch[],
 ): Promise<readonly (() => Promise<LookedUpBatch>)[]> {
-  const all = batches.map((batch) => {
+  const parsedBatches = batches.map((batch) => {
     const { topic, partition, messages } = batch
     const parsed = parseBatch(needs.parserFor(topic), messages)
     const eventIds = parsed.events.map(({ event }) => event.eventId)
     return { batch, parsed, ids: { topic, partition, eventIds } }
   })
-  const ids = all.map((one) => one.ids).filter(({ eventIds }) => eventIds.length > 0)
-  const eventIds = ids.flatMap((one) => one.eventIds)
+  const ids = parsedBatches.map((batch) => batch.ids).filter(({ eventIds }) => eventIds.length > 0)
+  const eventIds = ids.flatMap((partition) => partition.eventIds)
   const found = ids.length === 0 ? [] : await needs.stage('look_up', eventIds, () => needs.findLogged(ids))
-  return all.map(
+  return parsedBatches.map(
     ({ batch, parsed, ids: own }) =>
       () =>
         completeLookUp(needs, batch, parsed, found[ids.indexOf(own)] ?? NONE_LOGGED),

@@ -168,7 +168,7 @@ async function retryPage(needs: RequestNeeds, request: RetryRequest): Promise<bo
     candidates.map(({ decision }) => decision?.topic ?? null),
   )
   const prepared = await prepareEntries(needs, target, candidates)
-  const allowed = prepared.filter((one) => one !== null && 'locator' in one)
+  const allowed = prepared.filter((entry) => entry !== null && 'locator' in entry)
   const contacts = await lookUpAgain(needs, distinctParties(allowed))
   const isDown = needs.parties.isDown()
   const page: Page = new Map()
@@ -209,12 +209,12 @@ async function commitRequested(
   page: Page,
   position: LogPosition | null,
 ): Promise<void> {
-  const entries = [...page.values()].filter((one) => 'due' in one)
+  const entries = [...page.values()].filter((judged) => 'due' in judged)
   await transact(needs.maker, async (run) => {
     if (!(await run.tx.lockRequest(request))) return NO_ATTEMPTS
     const result = await retryLocked(run, entries, request)
     const results = [...page].map(
-      ([locator, one]) => [locator, 'due' in one ? findResult(locator, result) : one] as const,
+      ([locator, judged]) => [locator, 'due' in judged ? findResult(locator, result) : judged] as const,
     )
     const progress = addResults(request.progress, position, results)
     await run.tx.recordProgress(request.id, progress, position === null ? DONE : null)
@@ -278,9 +278,9 @@ async function postponed(needs: RequestNeeds, { id }: TakenRequest): Promise<fal
 }
 
 function findResult(locator: string, { attempts, refused, unchanged }: AttemptsResult): string | Unchanged {
-  const attempt = attempts.find((one) => one.locator === locator)
+  const attempt = attempts.find((made) => made.locator === locator)
   if (attempt !== undefined) return attempt.status
-  const error = [...refused].find(([one]) => one.locator === locator)?.[1]
+  const error = [...refused].find(([open]) => open.locator === locator)?.[1]
   if (error !== undefined) return { reason: `the database refused it: ${error.message}` }
   return {
     reason: unchanged.get(locator) ?? 'another process has it, or changed it, or its member was erased',

@@ -46,14 +46,14 @@ export function loadConfig(env: Environment): Config {
 
 /** The configuration without the faulty variables if none of them has an effect; otherwise throws the error. */
 function configWithout(env: Environment, error: ConfigError): Config {
-  const others = { ...env, ...Object.fromEntries(error.variables.map((name) => [name, undefined])) }
-  const { data } = variables.safeParse(withoutUnset(others))
+  const kept = { ...env, ...Object.fromEntries(error.variables.map((name) => [name, undefined])) }
+  const { data } = variables.safeParse(withoutUnset(kept))
   if (data === undefined) throw error
   const ignored = error.variables
     .map((name) => ignoredFault(name, data))
     .filter((warning) => warning !== null)
   if (ignored.length < error.variables.length) throw error
-  return configWith(others, data, ignored)
+  return configWith(kept, data, ignored)
 }
 
 function configWith(env: Environment, values: Values, warnings: readonly string[]): Config {
@@ -305,7 +305,7 @@ function samePort(set: Environment): Fault[] {
     MANAGEMENT_PORT: port,
     MANAGEMENT_HOST: host = variables.shape.MANAGEMENT_HOST.def.defaultValue,
   } = set
-  const meets = HOST === host || [HOST, host].some((one) => one === '0.0.0.0' || one === '::')
+  const meets = HOST === host || [HOST, host].some((address) => address === '0.0.0.0' || address === '::')
   if (port === undefined || Number(port) === 0 || Number(port) !== Number(PORT) || !meets) return []
   return [{ path: ['MANAGEMENT_PORT'], message: `must differ from PORT, which is ${Number(PORT)}` }]
 }
@@ -324,9 +324,9 @@ function tokenNeeds(set: Environment, prefix: TokenPrefix): readonly Variable[] 
 }
 
 function withoutUnset(env: Environment): Record<string, string | undefined> {
-  const all = { ...env }
-  for (const name of [...PROXIES, 'NO_PROXY']) all[name] = env[name.toLowerCase()] ?? env[name]
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined && value !== ''))
+  const given = { ...env }
+  for (const name of [...PROXIES, 'NO_PROXY']) given[name] = env[name.toLowerCase()] ?? env[name]
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== ''))
 }
 
 const INPUT = { io: 'input', unrepresentable: 'any' } as const

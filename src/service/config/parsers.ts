@@ -91,7 +91,7 @@ export function duration(min: string, max: string, usual: string) {
   const meant = (found: string) =>
     ['h', 'm', 's']
       .map((unit) => found + unit)
-      .filter((one) => isGood(one) && (!isGood(found) || distance(one) < distance(found)))
+      .filter((meaning) => isGood(meaning) && (!isGood(found) || distance(meaning) < distance(found)))
       .sort((one, other) => distance(one) - distance(other))
   const unitless = ({ input }: { readonly input?: unknown }) =>
     `must have a unit: ${input} is ${input} milliseconds. Write ${meant(String(input)).join(' or ')}`

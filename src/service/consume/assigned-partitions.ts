@@ -23,7 +23,7 @@ export class AssignedPartitions {
    */
   assign(partitions: Assignment, committed: readonly CommittedOffset[]): void {
     this.end()
-    const committedByKey = new Map(committed.map((one) => [partitionKey(one), one]))
+    const committedByKey = new Map(committed.map((offset) => [partitionKey(offset), offset]))
     for (const name of listPartitions(partitions)) {
       const key = partitionKey(name)
       const before = this.#latest.get(key) ?? null

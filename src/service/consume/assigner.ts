@@ -57,7 +57,7 @@ export function assign(
     const [first, ...rest] = inOrder.filter(({ topics }) => topics.includes(topic))
     if (first === undefined) continue
     const chosen = rest.reduce(
-      (best, one) => (countPartitions(one) < countPartitions(best) ? one : best),
+      (best, subscriber) => (countPartitions(subscriber) < countPartitions(best) ? subscriber : best),
       first,
     )
     counts.set(chosen.memberId, countPartitions(chosen) + 1)

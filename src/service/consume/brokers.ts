@@ -166,10 +166,10 @@ async function listOffsets(
 }
 
 /** The results of those that do not fail. Rejects with the first error if all fail. */
-async function listFulfilled<T>(all: readonly Promise<T>[]): Promise<readonly T[]> {
-  const settled = await Promise.allSettled(all)
-  const fulfilled = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  const failed = settled.find((one) => one.status === 'rejected')
+async function listFulfilled<T>(promises: readonly Promise<T>[]): Promise<readonly T[]> {
+  const settled = await Promise.allSettled(promises)
+  const fulfilled = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const failed = settled.find((result) => result.status === 'rejected')
   if (fulfilled.length === 0 && failed !== undefined) throw failed.reason
   return fulfilled
 }

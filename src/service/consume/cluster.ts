@@ -135,7 +135,7 @@ export class Cluster {
     const asked = nodes.map(async (node) => {
       const request = (broker: Broker) => requestMetadata(broker, [topic])
       const { topicMetadata } = await this.#askNode(node, request, this.#answerMaxMs)
-      const found = topicMetadata.find((one) => one.topic === topic)?.partitionMetadata
+      const found = topicMetadata.find((metadata) => metadata.topic === topic)?.partitionMetadata
       const isNamed = found?.find(({ partitionId }) => partitionId === partition)?.leader === leader
       if (isNamed && ++agreedCount > nodes.length / 2) agreed.resolve(true)
     })
@@ -189,7 +189,7 @@ export class Cluster {
     const { brokers, topicMetadata } = await this.#askAny((broker) => requestMetadata(broker, names))
     for (const { nodeId, host, port } of brokers) this.#place(nodeId, { host, port })
     for (const nodeId of this.#nodes.keys())
-      if (!brokers.some((one) => one.nodeId === nodeId)) this.#remove(nodeId)
+      if (!brokers.some((broker) => broker.nodeId === nodeId)) this.#remove(nodeId)
     const topics = new Map<string, Topic>()
     const unserved = new Map<string, UnservedState>()
     const note = (name: string, topic: string, reason: UnservedState['reason']) => {
@@ -292,7 +292,7 @@ export class Cluster {
   #place(nodeId: number, address: Address): void {
     const known = this.#nodes.get(nodeId)
     if (known !== undefined && formatAddress(known.address) === formatAddress(address)) return
-    const seed = this.#seeds.find((one) => formatAddress(one.address) === formatAddress(address))
+    const seed = this.#seeds.find((node) => formatAddress(node.address) === formatAddress(address))
     this.#remove(nodeId)
     this.#nodes.set(nodeId, seed ?? newNode(address))
   }

@@ -125,7 +125,7 @@ export class Coordinator {
    * partitions that another member owns by now, which has committed later offsets.
    */
   async commit(offsets: readonly NextOffset[]): Promise<void> {
-    const own = offsets.filter((one) => this.#owned.has(partitionKey(one)))
+    const own = offsets.filter((partition) => this.#owned.has(partitionKey(partition)))
     if (own.length === 0) return
     const request = { ...this.#identity, topics: encodeOffsets(own, this.#options.database) }
     await this.#ask((broker) => broker.offsetCommit(request))
@@ -188,7 +188,7 @@ export class Coordinator {
   /** As the leader of the group, assigns all partitions of all members' topics. */
   async #assignAll(subscribers: readonly Subscriber[]) {
     const { cluster, log } = this.#options
-    const topics = [...new Set(subscribers.flatMap((one) => one.topics))].sort()
+    const topics = [...new Set(subscribers.flatMap((subscriber) => subscriber.topics))].sort()
     await cluster.topics(topics)
     await cluster.refresh()
     const found = await cluster.topics(topics)
@@ -205,10 +205,10 @@ export class Coordinator {
   }
 
   #keepSubscribed(assignment: Assignment, topics: readonly string[]): Assignment {
-    const others = Object.keys(assignment).filter((topic) => !topics.includes(topic))
-    if (others.length === 0) return assignment
+    const unread = Object.keys(assignment).filter((topic) => !topics.includes(topic))
+    if (unread.length === 0) return assignment
     this.#options.log.warn(
-      { topics: others },
+      { topics: unread },
       `the leader of the consumer group gave this member partitions of topics that it does not read: ${ONE_GROUP_PER_LIST}`,
     )
     return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)))

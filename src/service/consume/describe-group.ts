@@ -136,7 +136,7 @@ function readAssignment(decoder: Decoder): readonly string[] {
   const owned = readList(decoder, (inner) => {
     inner.readBytes(UUID_BYTES)
     const topic = inner.readUVarIntString() ?? ''
-    const partitions = readList(inner, (each) => each.readInt32())
+    const partitions = readList(inner, (item) => item.readInt32())
     inner.readTaggedFields()
     return partitions.map((partition) => partitionKey({ topic, partition }))
   })

@@ -140,15 +140,15 @@ export class Fetcher {
       partitions: [...asked.values()],
     }
     try {
-      const all = await this.#watch(
+      const partitions = await this.#watch(
         loop,
         cluster.ask(loop.nodeId, (broker) => fetchFrom(broker, request), FETCH_MAX_MS),
       )
-      for (const fetched of all) {
+      for (const fetched of partitions) {
         const sent = asked.get(partitionKey(fetched))
         if (sent !== undefined) this.#handOver(sent.consumer, fetched, sent.from)
       }
-      const bytes = all.reduce((sum, fetched) => sum + fetched.bytes.length, 0)
+      const bytes = partitions.reduce((sum, fetched) => sum + fetched.bytes.length, 0)
       if (bytes > 0 && bytes < LITTLE_BYTES) await sleep(GATHER_MS, signal)
     } catch (error) {
       if (signal.aborted) return

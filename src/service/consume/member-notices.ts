@@ -108,15 +108,15 @@ export function judgeGroups(
   { groupId, topics }: Pick<Replica, 'groupId' | 'topics'>,
   replicas: readonly Replica[],
 ): Notice | null {
-  const others = replicas.filter(
+  const foreign = replicas.filter(
     (replica) =>
       replica.seenMsAgo < GONE_MS &&
       replica.groupId !== groupId &&
       replica.topics.some((topic) => topics.includes(topic)),
   )
-  if (others.length === 0) return null
-  const words = [...Map.groupBy(others, (replica) => replica.groupId)].map(
-    ([other, some]) => `${other} on ${counted(some.length, 'replica')}`,
+  if (foreign.length === 0) return null
+  const words = [...Map.groupBy(foreign, (replica) => replica.groupId)].map(
+    ([other, members]) => `${other} on ${counted(members.length, 'replica')}`,
   )
   return {
     subject: 'other consumer groups on this database',

@@ -44,9 +44,9 @@ export class ForeignDatabases {
   note(committed: readonly CommittedOffset[]): void {
     const [groupId, before] = [this.#groupId, this.#found]
     this.#found = listForeign(committed, this.#own.id)
-    for (const one of this.#found)
-      if (!before.some(({ id }) => id === one.id))
-        this.#log.error({ groupId, remedy: FOREIGN_REMEDY }, describeForeign(one, this.#own, groupId))
+    for (const database of this.#found)
+      if (!before.some(({ id }) => id === database.id))
+        this.#log.error({ groupId, remedy: FOREIGN_REMEDY }, describeForeign(database, this.#own, groupId))
     if (before.length > 0 && this.#found.length === 0)
       this.#log.info({ groupId }, 'no other database commits offsets of the consumer group any more')
   }
@@ -58,7 +58,7 @@ export class ForeignDatabases {
   /** A sentence about each of them, with the remedy; null if there is none. */
   get reason(): string | null {
     if (this.#found.length === 0) return null
-    const sentences = this.#found.map((one) => describeForeign(one, this.#own, this.#groupId))
+    const sentences = this.#found.map((database) => describeForeign(database, this.#own, this.#groupId))
     return [...sentences, FOREIGN_REMEDY].join('; ')
   }
 }
@@ -70,8 +70,10 @@ export function listForeign(
   const foreign = committed.flatMap(({ database, ...partition }) =>
     database === null || database.id === ownId ? [] : [{ database, key: partitionKey(partition) }],
   )
-  return [...Map.groupBy(foreign, ({ database }) => database.id).values()].flatMap((some) =>
-    some.slice(0, 1).map(({ database }) => ({ ...database, partitions: some.map(({ key }) => key).sort() })),
+  return [...Map.groupBy(foreign, ({ database }) => database.id).values()].flatMap((partitions) =>
+    partitions
+      .slice(0, 1)
+      .map(({ database }) => ({ ...database, partitions: partitions.map(({ key }) => key).sort() })),
   )
 }
 

@@ -41,11 +41,15 @@ export async function readMessages(
     if (found.has(placeKey(place))) continue
     if (found.size > 0 && (byteCount > READ_BYTES_MAX || performance.now() - startedMs > READ_MAX_MS)) break
     const { last, messages } = await readFrom(brokers, place)
-    for (const each of places) {
-      if (partitionKey(each) !== partitionKey(place) || each.offset < place.offset || each.offset > last)
+    for (const wanted of places) {
+      if (
+        partitionKey(wanted) !== partitionKey(place) ||
+        wanted.offset < place.offset ||
+        wanted.offset > last
+      )
         continue
-      const message = messages.find(({ offset }) => offset === each.offset) ?? null
-      found.set(placeKey(each), message)
+      const message = messages.find(({ offset }) => offset === wanted.offset) ?? null
+      found.set(placeKey(wanted), message)
       byteCount += message === null ? 0 : messageBytes(message)
     }
   }
@@ -63,7 +67,7 @@ async function readFrom(brokers: Pick<Brokers, 'fetch'>, place: Place) {
   const set = findRecordSet(afterDamage(fetched.bytes, from), from, fetched.aborted)
   if (set === null) return { last: from, messages }
   try {
-    for await (const some of readRecordSet(set)) messages.push(...some)
+    for await (const batch of readRecordSet(set)) messages.push(...batch)
     return { last: set.lastOffset, messages }
   } catch (error) {
     if (!(error instanceof UnreadableBatch)) throw error

@@ -30,17 +30,17 @@ export function createWarnOfHistory(
   async function warn(partitions: readonly TopicPartition[]): Promise<readonly TopicPartition[]> {
     const ends = await brokers.readEnds([...new Set(partitions.map(({ topic }) => topic))], READ_COMMITTED)
     const filled = partitions
-      .flatMap((one) => ends.get(partitionKey(one)) ?? [])
+      .flatMap((partition) => ends.get(partitionKey(partition)) ?? [])
       .filter(({ earliest, end }) => earliest < end)
-    const leaderless = partitions.filter((one) => !ends.has(partitionKey(one)))
+    const leaderless = partitions.filter((partition) => !ends.has(partitionKey(partition)))
     if (filled.length === 0) return leaderless
     const recent = await brokers.firstSince(filled, startedMs - RECENT_MS, READ_COMMITTED)
     const endsAtStart = await atStart
-    const unread = filled.flatMap((one) => {
-      const firstRecent = recent.get(partitionKey(one)) ?? one.end
-      const endAtStart = endsAtStart?.get(partitionKey(one))?.end ?? 0n
+    const unread = filled.flatMap((partition) => {
+      const firstRecent = recent.get(partitionKey(partition)) ?? partition.end
+      const endAtStart = endsAtStart?.get(partitionKey(partition))?.end ?? 0n
       const end = firstRecent > endAtStart ? firstRecent : endAtStart
-      return one.earliest < end ? [{ ...one, end }] : []
+      return partition.earliest < end ? [{ ...partition, end }] : []
     })
     if (unread.length === 0) return leaderless
     const places = unread.map(({ topic, partition, earliest: offset }) => ({ topic, partition, offset }))
@@ -48,8 +48,13 @@ export function createWarnOfHistory(
     const times = messages.flatMap((message) => Number(message?.timestampMs ?? -1n)).filter((ms) => ms >= 0)
     const oldest = times.length === 0 ? null : new Date(Math.min(...times)).toISOString()
     log.warn(
-      { partitions: unread.map((one) => `${partitionKey(one)}: ${one.end - one.earliest}`), oldest },
-      `no checkpoint: up to ${unread.reduce((sum, one) => sum + one.end - one.earliest, 0n)} messages from before the first start are processed, and the people they are about told; \`checkpoints set\` decides otherwise before a start`,
+      {
+        partitions: unread.map(
+          (partition) => `${partitionKey(partition)}: ${partition.end - partition.earliest}`,
+        ),
+        oldest,
+      },
+      `no checkpoint: up to ${unread.reduce((sum, partition) => sum + partition.end - partition.earliest, 0n)} messages from before the first start are processed, and the people they are about told; \`checkpoints set\` decides otherwise before a start`,
     )
     return leaderless
   }

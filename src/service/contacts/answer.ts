@@ -219,8 +219,8 @@ function describeFields(value: object, places: Places['addresses']): string {
     if (path.length > 0 && (typeof inner !== 'object' || inner === null || path.length === DEPTH_MAX))
       found.push(pointerText(path))
     else
-      for (const [name, one] of Object.entries(inner as object).slice(0, FIELD_COUNT_MAX + 1))
-        visit(one, [...path, FIELD_NAME.test(name) ? name : '…'])
+      for (const [name, field] of Object.entries(inner as object).slice(0, FIELD_COUNT_MAX + 1))
+        visit(field, [...path, FIELD_NAME.test(name) ? name : '…'])
   }
   visit(value, [])
   const fields = [...found.slice(0, FIELD_COUNT_MAX), ...(found.length > FIELD_COUNT_MAX ? ['…'] : [])]

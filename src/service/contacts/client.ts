@@ -14,7 +14,7 @@ export function createPartyClient(options: PartyClientOptions) {
   const { deadlineMs, log } = options
   const probing = new Connection(options)
   const circuit = createCircuit(
-    (one) => new Promise((done) => probing.get(one, deadlineMs, done)),
+    (locator) => new Promise((done) => probing.get(locator, deadlineMs, done)),
     () => turns.resumeAfterProbe(),
     log,
   )

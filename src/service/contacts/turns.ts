@@ -119,7 +119,7 @@ export class Turns {
   /** Parties that timed out recently use few connections. */
   #mayAsk(call: Call, locator: string): boolean {
     if (!this.#timedOutRecently(call, locator)) return true
-    return [...this.#inFlight].filter((one) => one.timedOutRecently).length < this.#slowCountMax
+    return [...this.#inFlight].filter((request) => request.timedOutRecently).length < this.#slowCountMax
   }
 
   #timedOutRecently(call: Call, locator: string): boolean {
@@ -180,7 +180,7 @@ export class Turns {
   #endSlow(): void {
     const patienceMs = Math.min(Math.max(this.#deadlineMs / 20, 2 * this.#slowestMs), this.#deadlineMs)
     const slow = [...this.#inFlight].filter(
-      (one) => !one.timedOutRecently && performance.now() - one.sinceMs >= patienceMs,
+      (request) => !request.timedOutRecently && performance.now() - request.sinceMs >= patienceMs,
     )
     const judgeLate = ({ connection }: InFlight) => judgeTimeout(patienceMs, connection.isSent)
     for (const request of slow) this.#circuit.note(request.locator, judgeLate(request))

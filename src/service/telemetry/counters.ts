@@ -280,13 +280,13 @@ function countBy<Row>(
   rows: readonly Row[],
   labels: readonly LabelOf<Row>[],
 ): void {
-  const all: Tally = { count: 0, byLabel: new Map() }
+  const total: Tally = { count: 0, byLabel: new Map() }
   for (const row of rows) {
-    let tally = all
+    let tally = total
     for (const labelOf of labels) tally = tallyOf(tally, labelOf(row))
     tally.count++
   }
-  addCounts(counter, all)
+  addCounts(counter, total)
 }
 
 function tallyOf({ byLabel }: Tally, label: string): Tally {

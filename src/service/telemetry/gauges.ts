@@ -128,7 +128,7 @@ export function createGauges(sources: GaugeSources, registers: Registry[]) {
           () => null,
         )
       : null
-    if (heldTopics !== null) for (const one of [held, heldEvents]) one.reset()
+    if (heldTopics !== null) for (const gauge of [held, heldEvents]) gauge.reset()
     for (const topic of heldTopics ?? []) {
       held.set({ topic }, 1)
       const waiting = backlog.waitingByTopic.get(topic)

@@ -20,7 +20,7 @@ function bound(value: unknown, depthLeft: number): unknown {
   const entries = Object.entries(value)
   const kept = entries
     .slice(0, ITEM_COUNT_MAX)
-    .map(([name, one]) => [name, bound(one, depthLeft - 1)] as const)
+    .map(([name, field]) => [name, bound(field, depthLeft - 1)] as const)
   const more = entries.length > ITEM_COUNT_MAX ? [['…', entries.length - ITEM_COUNT_MAX] as const] : []
   return Object.fromEntries([...kept, ...more])
 }

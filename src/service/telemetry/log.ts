@@ -60,7 +60,7 @@ function serializeError(error: unknown, causesLeft = CAUSES_MAX): unknown {
     ...(cause === undefined || causesLeft === 0 ? {} : { cause: serializeError(cause, causesLeft - 1) }),
     ...(inner.length === 0 || causesLeft === 0
       ? {}
-      : { errors: inner.map((each) => serializeError(each, causesLeft - 1)) }),
+      : { errors: inner.map((nested) => serializeError(nested, causesLeft - 1)) }),
   }
 }
 

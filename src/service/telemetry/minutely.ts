@@ -62,8 +62,8 @@ interface Fresh {
   readonly limits: Limits
   readonly counted: readonly CountedEvents[]
   readonly isClean: boolean
-  readonly isDoubtful: (one: CountedEvents) => boolean
-  readonly findFaults: (all: readonly CountedEvents[]) => DataFault[]
+  readonly isDoubtful: (counted: CountedEvents) => boolean
+  readonly findFaults: (counts: readonly CountedEvents[]) => DataFault[]
 }
 
 interface CountedEvents {
@@ -91,7 +91,7 @@ export function createMinutely(
   { rejected, outcomes, events, fields, addresses, duplicates }: Counters,
   dataFaults: Gauge<'fault' | 'topic'>,
 ) {
-  const read = [rejected, outcomes, events, fields, addresses, duplicates].map(sinceLast)
+  const readNew = [rejected, outcomes, events, fields, addresses, duplicates].map(sinceLast)
   const windows = new Map<string, Window>()
   let ids = NO_IDS
 
@@ -181,12 +181,13 @@ export function createMinutely(
       newFields = [],
       newAddresses = [],
       newDuplicates = [],
-    ] = await Promise.all(read.map((one) => one()))
+    ] = await Promise.all(readNew.map((readCounts) => readCounts()))
     // Few events have a text with a reason, and few members are told by phone, so all events since the start count.
     const { values: allFields } = await fields.get()
     const { values: allAddresses } = await addresses.get()
-    const warn = (all: readonly CountedEvents[], label: string, noun: string, text: string) => {
-      if (all.length > 0) log.warn({ [label]: totals(all, label) }, `${counted(sum(all), noun)} ${text}`)
+    const warn = (counts: readonly CountedEvents[], label: string, noun: string, text: string) => {
+      if (counts.length > 0)
+        log.warn({ [label]: totals(counts, label) }, `${counted(sum(counts), noun)} ${text}`)
     }
     const ofStatus = (wanted: Status) => newOutcomes.filter(({ labels }) => labels.status === wanted)
     warn(newRejected, 'code', 'message', 'rejected in the last minute: see `rejected list`')
@@ -205,7 +206,7 @@ export function createMinutely(
         counted: [...ofTopic, ...newFields.filter(({ labels }) => labels.topic === topic)],
         isClean,
         isDoubtful: isDoubtfulEvent,
-        findFaults: (all) => findEventFaults(topic, all, allFields),
+        findFaults: (counts) => findEventFaults(topic, counts, allFields),
       })
     for (const address of ADDRESSES) {
       const isOfAddress = ({ labels }: CountedEvents) => labels.address === address
@@ -216,7 +217,7 @@ export function createMinutely(
         counted: newAddresses.filter(isOfAddress),
         isClean,
         isDoubtful: ({ labels }) => labels.found !== 'address',
-        findFaults: (all) => findAddressFaults(address, all, allAddresses.filter(isOfAddress)),
+        findFaults: (counts) => findAddressFaults(address, counts, allAddresses.filter(isOfAddress)),
       })
     }
   }
@@ -227,16 +228,16 @@ export function createMinutely(
 /** @param allFields those of all topics since the start */
 function findEventFaults(
   topic: string,
-  all: readonly CountedEvents[],
+  newest: readonly CountedEvents[],
   allFields: readonly CountedEvents[],
 ): DataFault[] {
   const events = judgeEvents(topic, {
-    eventCount: countJudged(all),
-    withoutParty: sumWhere(all, 'party', 'missing'),
-    withoutText: sumWhere(all, 'event_type', OTHER_EVENT_TYPE),
-    inOtherCase: sumWhere(all, 'event_type', OTHER_CASE),
+    eventCount: countJudged(newest),
+    withoutParty: sumWhere(newest, 'party', 'missing'),
+    withoutText: sumWhere(newest, 'event_type', OTHER_EVENT_TYPE),
+    inOtherCase: sumWhere(newest, 'event_type', OTHER_CASE),
     countOf: (field, finding) => {
-      const counts = (field === 'reason' ? allFields : all).filter(
+      const counts = (field === 'reason' ? allFields : newest).filter(
         ({ labels }) => labels.topic === topic && labels.field === field,
       )
       return sumWhere(counts, 'found', finding)
@@ -244,7 +245,7 @@ function findEventFaults(
   })
   return [
     ...events,
-    ...judgeParties(topic, sumWhere(all, 'party', 'found'), sumWhere(all, 'party', 'not found')),
+    ...judgeParties(topic, sumWhere(newest, 'party', 'found'), sumWhere(newest, 'party', 'not found')),
   ]
 }
 
@@ -255,8 +256,8 @@ function findAddressFaults(
   ever: readonly CountedEvents[],
 ): DataFault[] {
   const isNeeded = ({ labels }: CountedEvents) => labels.needed === 'yes'
-  const count = (all: readonly CountedEvents[]) =>
-    countAddresses((finding: AddressFinding) => sumWhere(all, 'found', finding))
+  const count = (counts: readonly CountedEvents[]) =>
+    countAddresses((finding: AddressFinding) => sumWhere(counts, 'found', finding))
   return judgeAddresses(address, {
     newest: count(newest),
     needed: count(newest.filter(isNeeded)),
@@ -278,8 +279,8 @@ function sinceLast(counter: Pick<Counter, 'get'>) {
 }
 
 /** The number of events or answers, without their fields. */
-function countJudged(all: readonly CountedEvents[]): number {
-  return sum(all.filter(({ labels }) => labels.field === undefined))
+function countJudged(counts: readonly CountedEvents[]): number {
+  return sum(counts.filter(({ labels }) => labels.field === undefined))
 }
 
 /** True for an event of which no member was told, and for a field with repeated values. */
@@ -289,16 +290,16 @@ function isDoubtfulEvent({ labels }: CountedEvents): boolean {
     : labels.found === 'burst' || labels.found === 'repeated' || labels.found === 'event id'
 }
 
-function sum(all: readonly CountedEvents[]): number {
-  return all.reduce((total, { value }) => total + value, 0)
+function sum(counts: readonly CountedEvents[]): number {
+  return counts.reduce((total, { value }) => total + value, 0)
 }
 
 /** The sum of the counts whose label has this value. */
-function sumWhere(all: readonly CountedEvents[], label: string, value: string): number {
-  return sum(all.filter(({ labels }) => labels[label] === value))
+function sumWhere(counts: readonly CountedEvents[], label: string, value: string): number {
+  return sum(counts.filter(({ labels }) => labels[label] === value))
 }
 
-function totals(all: readonly CountedEvents[], label: string): Record<string, number> {
-  const groups = Map.groupBy(all, ({ labels }) => String(labels[label]))
+function totals(counts: readonly CountedEvents[], label: string): Record<string, number> {
+  const groups = Map.groupBy(counts, ({ labels }) => String(labels[label]))
   return Object.fromEntries([...groups].map(([name, group]) => [name, sum(group)]))
 }

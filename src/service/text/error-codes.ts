@@ -42,7 +42,7 @@ export function listCodes(
   const known = readOwnCode(error) ?? (code === error.name && typeof type === 'string' ? type : code)
   const inner = error instanceof AggregateError ? error.errors : []
   return [
-    ...[known, findTlsFamily(known)].filter((one) => one !== null),
+    ...[known, findTlsFamily(known)].filter((found) => found !== null),
     ...[...inner, error.cause].flatMap((cause) => listCodes(cause, readOwnCode)),
   ]
 }

@@ -2,8 +2,8 @@ import leven from 'leven'
 
 /** The end of a fault, such as `; did you mean "SEND"?`; empty if nothing is near. */
 export function didYouMean(near: string | null | readonly string[]): string {
-  const all = near === null ? [] : [near].flat()
-  return all.length === 0 ? '' : `; did you mean ${all.map((one) => `"${one}"`).join(' or ')}?`
+  const names = near === null ? [] : [near].flat()
+  return names.length === 0 ? '' : `; did you mean ${names.map((name) => `"${name}"`).join(' or ')}?`
 }
 
 /** The first of `nearestOnes`, or null if none is close. */

@@ -165,9 +165,9 @@ export function toLoggedRow({ origin, variables, ...attempt }: OpenAttempt): Log
 }
 
 /** The distinct parties of events or attempts, in order of first occurrence. */
-export function distinctParties(all: readonly { readonly partyLocator: string | null }[]): string[] {
+export function distinctParties(rows: readonly { readonly partyLocator: string | null }[]): string[] {
   const parties = new Set<string>()
-  for (const { partyLocator } of all) if (partyLocator !== null) parties.add(partyLocator)
+  for (const { partyLocator } of rows) if (partyLocator !== null) parties.add(partyLocator)
   return [...parties]
 }
 
@@ -204,10 +204,10 @@ export interface StoredAttempts {
  * An attempt is FAILED if the sender did not accept its message. A deferred message costs no attempt: a new row counts 0, that of
  * a retry stays unchanged.
  */
-export function afterDelivery(all: readonly Attempt[], deliveries: Deliveries): StoredAttempts {
+export function afterDelivery(made: readonly Attempt[], deliveries: Deliveries): StoredAttempts {
   const attempts: Attempt[] = []
   const unchanged = new Map<string, string>()
-  for (const attempt of all) {
+  for (const attempt of made) {
     const { error = null, isDeferred = false } = deliveries.get(attempt.locator) ?? {}
     const reason = attempt.kind === 'first' ? null : isDeferred ? error : whyUnchanged(attempt)
     if (reason !== null) unchanged.set(attempt.locator, reason)

@@ -71,10 +71,10 @@ export function judgeAddresses(
   const addressCount = newest.address + newest.repeated
   const isSure = judgeShare(wrong, addressCount)
   if (isSure) {
-    const [some, looks] = addressCount > 0 ? [`${wrong} of`, 'look like no'] : ['none of', 'looks like a']
+    const [count, looks] = addressCount > 0 ? [`${wrong} of`, 'look like no'] : ['none of', 'looks like a']
     faults.push({
       code: `no-${address}`,
-      detail: `${some} ${counted(wrong + addressCount, 'value')} at the place that ${variable} names ${looks} valid ${noun}`,
+      detail: `${count} ${counted(wrong + addressCount, 'value')} at the place that ${variable} names ${looks} valid ${noun}`,
       isSure,
     })
   }

@@ -22,21 +22,21 @@ export function judgeEvents(
   { eventCount, withoutParty, withoutText, inOtherCase, countOf }: EventCounts,
 ): DataFault[] {
   if (eventCount === 0) return []
-  const all = `of ${counted(eventCount, 'event')} of ${topic}`
+  const ofTopic = `of ${counted(eventCount, 'event')} of ${topic}`
   const isSure = eventCount >= FAULTY_COUNT_MIN
   const faults: DataFault[] = []
   if (withoutParty === eventCount)
-    faults.push({ code: 'no-party', detail: `none ${all} names a party`, isSure })
+    faults.push({ code: 'no-party', detail: `none ${ofTopic} names a party`, isSure })
   if (withoutText === eventCount)
     faults.push({
       code: 'no-text',
-      detail: `none ${all} has an event type with a text: members get the generic one`,
+      detail: `none ${ofTopic} has an event type with a text: members get the generic one`,
       isSure,
     })
   if (inOtherCase > 0)
     faults.push({
       code: 'other-case',
-      detail: `${inOtherCase} ${all} have an event type that a text or a rule names in another letter case: no rule for it fits`,
+      detail: `${inOtherCase} ${ofTopic} have an event type that a text or a rule names in another letter case: no rule for it fits`,
       isSure: inOtherCase >= FAULTY_COUNT_MIN,
     })
   const judgedCount = FIELD_FINDINGS.reduce((sum, finding) => sum + countOf('locator', finding), 0)

@@ -75,17 +75,18 @@ export function foldEventTypes(
  * a few; at most `countMax` names.
  */
 export function describeClasses(
-  some: readonly EventClass[],
-  all: readonly EventClass[],
+  named: readonly EventClass[],
+  classes: readonly EventClass[],
   countMax = Number.POSITIVE_INFINITY,
 ): string {
-  if (some.length === all.length) return 'every event type'
-  const own = listWords(some)
-  const others = listWords(all.filter((eventClass) => !some.includes(eventClass)))
-  const [unnamed] = all
-  return some.some((one) => one === unnamed) && others.length <= Math.max(own.length, EXCEPTED_COUNT_MAX)
-    ? `every event type but ${listSome(others, countMax)}`
-    : listSome(own, countMax)
+  if (named.length === classes.length) return 'every event type'
+  const words = listWords(named)
+  const exceptions = listWords(classes.filter((eventClass) => !named.includes(eventClass)))
+  const [unnamed] = classes
+  return named.some((eventClass) => eventClass === unnamed) &&
+    exceptions.length <= Math.max(words.length, EXCEPTED_COUNT_MAX)
+    ? `every event type but ${listSome(exceptions, countMax)}`
+    : listSome(words, countMax)
 }
 
 function listWords(classes: readonly EventClass[]): string[] {

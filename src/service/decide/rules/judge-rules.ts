@@ -51,7 +51,7 @@ export function warnOfChannels({ answers, unnamed }: Enumeration): Fault[] {
 export function keepsPromises(promises: readonly RulePromise[], enumeration: Enumeration): boolean {
   const cases = listCases(promises, enumeration)
   return promises.every((promise) => {
-    const own = cases.filter((one) => covers(promise, one))
+    const own = cases.filter((ruleCase) => covers(promise, ruleCase))
     return (
       own.length > 0 &&
       own.every(({ rule, situation }) => rule === null || keepsPromise(promise, rule, situation))
@@ -82,8 +82,8 @@ export function covers(row: Pick<Rule, 'when'>, ruleCase: Case): boolean {
 }
 
 /** The rules whose cells describe a case, from top to bottom. */
-export function listCovering(rules: readonly Rule[], one: Case): Rule[] {
-  const facts = toRuleFacts(one)
+export function listCovering(rules: readonly Rule[], ruleCase: Case): Rule[] {
+  const facts = toRuleFacts(ruleCase)
   return rules.filter((rule) => firstMismatch(rule, facts) === null)
 }
 

@@ -26,11 +26,11 @@ type IsMet = (result: RuleResult) => boolean
 
 /** The expectations of a promise, by its cell. */
 export const EXPECTATIONS: ReadonlyMap<Expectation, IsMet> = new Map<Expectation, IsMet>([
-  ...OUTCOMES.map((one): [Expectation, IsMet] => [one, ({ outcome }) => outcome === one]),
-  ...OUTCOMES.map((one): [Expectation, IsMet] => [`not ${one}`, ({ outcome }) => outcome !== one]),
-  ...CHANNELS.map((one): [Expectation, IsMet] => [
-    `not by ${one}`,
-    ({ outcome, channel }) => outcome !== 'SEND' || channel !== one,
+  ...OUTCOMES.map((wanted): [Expectation, IsMet] => [wanted, ({ outcome }) => outcome === wanted]),
+  ...OUTCOMES.map((wanted): [Expectation, IsMet] => [`not ${wanted}`, ({ outcome }) => outcome !== wanted]),
+  ...CHANNELS.map((avoided): [Expectation, IsMet] => [
+    `not by ${avoided}`,
+    ({ outcome, channel }) => outcome !== 'SEND' || channel !== avoided,
   ]),
 ])
 

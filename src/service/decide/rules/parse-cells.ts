@@ -27,9 +27,9 @@ export function choice<T extends string>(words: readonly T[]): (text: string) =>
   return (text) => {
     const word = words.find((candidate) => candidate.toLowerCase() === text.toLowerCase())
     if (word !== undefined) return word
-    const each = listMeant(text, words)
-    if (each.length > 0)
-      throw new CellFault(`"${text}" is not one value: write a row for each of ${each.join(', ')}`)
+    const meant = listMeant(text, words)
+    if (meant.length > 0)
+      throw new CellFault(`"${text}" is not one value: write a row for each of ${meant.join(', ')}`)
     const what = text === '' ? 'is blank' : `"${text}" is not valid`
     const near = didYouMean(nearest(text, words))
     throw new CellFault(`${what}: use ${words.slice(0, -1).join(', ')} or ${words.at(-1)}${near}`)

@@ -74,7 +74,7 @@ export function readSheet<Column extends string, T>(
     (text, column = null) =>
       void faults.push({ row, column, text })
   const columns = readHeadings(headings, form, noteAt(headings))
-  const others = (headings.cells ?? []).flatMap((heading, position) =>
+  const unknown = (headings.cells ?? []).flatMap((heading, position) =>
     isPast && columns[position] === null ? [{ heading, position }] : [],
   )
   if (body.length === 0) noteAt(headings)(`no line follows: add at least one ${what} below the headings`)
@@ -105,7 +105,7 @@ export function readSheet<Column extends string, T>(
         return undefined
       }
     }
-    const textsOfOthers = others
+    const textsOfOthers = unknown
       .map(({ heading, position }) => [heading, cells[position] ?? ''] as const)
       .filter(([, text]) => text !== '')
     return [readRow({ row, note, read, others: textsOfOthers })]
@@ -204,7 +204,9 @@ function isMisfit(
     )
   }
   if (cells.length >= columnCount) return false
-  const other = ALL_SEPARATORS.find((one) => one !== separator && text.split(one).length >= columnCount)
+  const other = ALL_SEPARATORS.find(
+    (candidate) => candidate !== separator && text.split(candidate).length >= columnCount,
+  )
   note(
     other === undefined
       ? `${cells.length} cells for ${columnCount} columns: write ${name} for each blank cell too`

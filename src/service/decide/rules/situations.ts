@@ -31,13 +31,13 @@ export function foldSituations(rows: readonly Row[]) {
   const situations: Situation[] = []
   const starts = new Map<Situation['party'], number>()
   for (const party of PARTY_STATES) {
-    let some = [{} as Situation]
+    let ofParty = [{} as Situation]
     for (const [key, { values, knownFor, whereUnknown }] of facts) {
-      const all = key === 'party' ? [party] : knownFor.includes(party) ? values : [whereUnknown]
-      some = some.flatMap((situation) => all.map((value) => ({ ...situation, [key]: value })))
+      const possible = key === 'party' ? [party] : knownFor.includes(party) ? values : [whereUnknown]
+      ofParty = ofParty.flatMap((situation) => possible.map((value) => ({ ...situation, [key]: value })))
     }
     starts.set(party, situations.length)
-    situations.push(...some)
+    situations.push(...ofParty)
   }
   return {
     situations: situations as readonly Situation[],
@@ -70,6 +70,6 @@ export function describeSituation(
     const usual = typeof value === typeof values[0] ? words(value as never) : `${column} ${cellText(value)}`
     return [ownWords[key] ?? usual]
   })
-  const others = Object.entries(facts).filter(([key]) => !FACT_LIST.some(([own]) => own === key))
-  return [...known, ...others.map(([key, value]) => `${key} ${cellText(value)}`)].join(', ')
+  const unknown = Object.entries(facts).filter(([key]) => !FACT_LIST.some(([own]) => own === key))
+  return [...known, ...unknown.map(([key, value]) => `${key} ${cellText(value)}`)].join(', ')
 }

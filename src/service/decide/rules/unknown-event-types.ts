@@ -21,20 +21,20 @@ export function findUnknownEventTypes(
   { seenEventTypes = null, trafficTypes = [] }: EventTypesThatCame = {},
 ): { readonly faults: readonly Fault[]; readonly warnings: readonly Fault[] } {
   const seen = (seenEventTypes ?? []).filter((name) => !knownEventTypes.includes(name))
-  const all = [...knownEventTypes, ...seen]
-  const domains = all.flatMap((name) => /^(.+?)\./.exec(name)?.[1] ?? [])
+  const known = [...knownEventTypes, ...seen]
+  const domains = known.flatMap((name) => /^(.+?)\./.exec(name)?.[1] ?? [])
   const families = [...new Set(domains.map((domain) => `${domain}.*`))]
   const unknown = rules.flatMap(({ row, when }) => {
     if (when.eventType === null) return []
     const { names, prefixes, exactly } = when.eventType
     const place = { row, column: 'event type' }
     const report = (value: string, choices: readonly string[], others: readonly string[]) => {
-      const family = families.find((one) => isSlip(value, one.slice(0, -2)))
+      const family = families.find((wildcard) => isSlip(value, wildcard.slice(0, -2)))
       const near = exactly.includes(value) ? [] : nearestOnes(value, choices)
       const event = seenEventTypes === null ? '' : ', and no event of the last 30 days has it'
       const text = (meant: readonly string[]) =>
         `there is no template for "${value}"${event}${didYouMean(meant)}`
-      const isSlipOfTemplate = near.some((one) => !seen.includes(one) && isSlip(value, one))
+      const isSlipOfTemplate = near.some((name) => !seen.includes(name) && isSlip(value, name))
       if (family === undefined && isSlipOfTemplate)
         return [
           { isFault: true, fault: { ...place, text: `${text(near)} If not, write "exactly ${value}".` } },
@@ -48,9 +48,9 @@ export function findUnknownEventTypes(
       return [{ isFault: false, fault: { ...place, text: text(meant) } }]
     }
     return [
-      ...names.filter((name) => !all.includes(name)).flatMap((name) => report(name, all, trafficTypes)),
+      ...names.filter((name) => !known.includes(name)).flatMap((name) => report(name, known, trafficTypes)),
       ...prefixes
-        .filter((prefix) => ![...all, ...trafficTypes].some((name) => name.startsWith(prefix)))
+        .filter((prefix) => ![...known, ...trafficTypes].some((name) => name.startsWith(prefix)))
         .flatMap((prefix) => report(`${prefix}*`, families, [])),
     ]
   })

@@ -65,7 +65,7 @@ function withoutTrailingLineBreaks(text: string): string {
 
 /** The templates of these sources, of which one is the generic one. */
 export function compileTemplates(sources: readonly TemplateSource[]): Templates {
-  return new Map(sources.map((one) => [one.name, compileTemplate(one)]))
+  return new Map(sources.map((source) => [source.name, compileTemplate(source)]))
 }
 
 function compileTemplate(given: TemplateSource): Template {

@@ -67,8 +67,8 @@ function toProblem(error: FastifyError, isUnavailable: (error: unknown) => boole
   // The status of any other error comes from another service. A DOMException's code is a number.
   const { statusCode = 500 } = String(error.code).startsWith('FST_') ? error : {}
   // Their texts may repeat client data, so they are not shown.
-  const others = statusCode >= 400 && statusCode < 500 ? 'invalid-request' : 'internal'
-  return new ProblemError(codeOfStatus(statusCode) ?? others, { cause: error })
+  const fallback = statusCode >= 400 && statusCode < 500 ? 'invalid-request' : 'internal'
+  return new ProblemError(codeOfStatus(statusCode) ?? fallback, { cause: error })
 }
 
 /** A temporary problem: the client may try again after a few seconds. */

@@ -9,14 +9,14 @@ export function otherMethods(app: HttpApp): (scope: HttpApp) => Promise<void> {
   const methodsByPath = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method }) => {
     const methods = methodsByPath.get(url) ?? new Set()
-    for (const each of [method].flat()) methods.add(each)
+    for (const name of [method].flat()) methods.add(name)
     methodsByPath.set(url, methods)
   })
 
   return async (scope) => {
     for (const [url, allowed] of [...methodsByPath]) {
       const allow = [...allowed].sort().join(', ')
-      const method = scope.supportedMethods.filter((each) => !allowed.has(each))
+      const method = scope.supportedMethods.filter((name) => !allowed.has(name))
       const refuse = async () => {
         throw new ProblemError('method-not-allowed', { headers: { allow } })
       }

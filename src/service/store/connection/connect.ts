@@ -39,11 +39,11 @@ const CONNECT_MS_MAX = 5_000
  * no longer be changed after it.
  */
 export function startTransaction(settings: Settings): string {
-  const each = Object.entries(settings).map(([name, value]) => {
+  const assignments = Object.entries(settings).map(([name, value]) => {
     const isList = value.includes(',')
     return `SET LOCAL ${name} = ${isList ? value : `'${value}'`}`
   })
-  return ['START TRANSACTION ISOLATION LEVEL READ COMMITTED', ...each].join('; ')
+  return ['START TRANSACTION ISOLATION LEVEL READ COMMITTED', ...assignments].join('; ')
 }
 
 /**
@@ -210,8 +210,8 @@ async function createSession(
   client: pg.Client,
   { settings, optionalSettings = {} }: ConnectOptions,
 ): Promise<Session> {
-  const all = { ...settings, ...optionalSettings }
-  const { pid, read_only, lacked } = await readState(client, all)
+  const wanted = { ...settings, ...optionalSettings }
+  const { pid, read_only, lacked } = await readState(client, wanted)
   const isReadOnly = read_only === 'on'
   // A pooler invents the process id that clients use to cancel statements.
   const { processID } = client as unknown as { readonly processID: number }
@@ -221,8 +221,8 @@ async function createSession(
   const pooled = (held: Settings, refused: readonly string[]): Session => {
     return { client, transactionStart: startTransaction(held), isReadOnly, refused }
   }
-  const refusal = await findSettingsFault(client, all)
-  if (refusal === null) return pooled(all, [])
+  const refusal = await findSettingsFault(client, wanted)
+  if (refusal === null) return pooled(wanted, [])
   if (!isOfPooler(refusal) && (await findSettingsFault(client, settings)) === null)
     return pooled(settings, Object.keys(optionalSettings))
   throw toCoded(refusal)

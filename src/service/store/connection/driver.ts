@@ -114,7 +114,7 @@ const GONE = ['SILENT_SERVER', 'TERMINATED', '57P01', '25P03']
 /** Makes Slonik treat the connection as gone, so that it sends nothing more. */
 function wrapped(error: unknown): Error {
   const known = error instanceof Error ? error : new Error(String(error))
-  const isGone = [classifyError(known), sqlState(known)].some((code) => GONE.some((one) => one === code))
+  const isGone = [classifyError(known), sqlState(known)].some((code) => GONE.some((gone) => gone === code))
   return isGone ? new BackendTerminatedError(known) : known
 }
 

@@ -18,13 +18,13 @@ const logged = z.object({
  */
 export async function findLogged(
   pool: DatabasePool,
-  all: readonly PartitionEvents[],
+  partitions: readonly PartitionEvents[],
 ): Promise<readonly LoggedEvents[]> {
-  const column = sqlColumns(all)
+  const column = sqlColumns(partitions)
   const { rows, pruned } = await pool.one(sql.prepared('find-logged', logged)`
     SELECT
       (
-        SELECT coalesce(json_agg(found), '[]') FROM (${selectRows(all.flatMap(({ eventIds }) => eventIds))}) AS found
+        SELECT coalesce(json_agg(found), '[]') FROM (${selectRows(partitions.flatMap(({ eventIds }) => eventIds))}) AS found
       ) AS rows,
       (
         SELECT json_agg(prunings ORDER BY nr)
@@ -47,5 +47,5 @@ export async function findLogged(
         ) AS found
       ) AS pruned`)
   const byId = new Map(rows.map((row) => [row.eventId, row]))
-  return all.map((_, i) => ({ rows: byId, pruned: pruned[i] ?? [] }))
+  return partitions.map((_, i) => ({ rows: byId, pruned: pruned[i] ?? [] }))
 }

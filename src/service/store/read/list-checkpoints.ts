@@ -21,7 +21,9 @@ export async function readCheckpointOffsets(
   pool: DatabasePool,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, bigint>> {
-  return new Map((await listCheckpoints(pool, topics)).map((one) => [partitionKey(one), one.offset]))
+  return new Map(
+    (await listCheckpoints(pool, topics)).map((checkpoint) => [partitionKey(checkpoint), checkpoint.offset]),
+  )
 }
 
 const locked = z.object({ topic: z.string(), partition: z.number(), offset: z.bigint() })

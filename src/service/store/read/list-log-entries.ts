@@ -129,7 +129,7 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
   const { eventType, status, reason, reasonPrefix, notTold } = filter
   // A sent entry has no reason.
   const isUnsent = reason !== undefined || reasonPrefix !== undefined || notTold === true
-  const statuses = STATUSES.filter((one) => one === (status ?? one) && !(isUnsent && one === 'SENT'))
+  const statuses = STATUSES.filter((known) => known === (status ?? known) && !(isUnsent && known === 'SENT'))
   // Most entries are sent: the other statuses are more selective than an event type.
   const byType = eventType !== undefined && statuses.includes('SENT') ? 'eventType' : 'status'
   const walked = KEYS.find((name) => filter[name] !== undefined) ?? byType
@@ -146,7 +146,7 @@ function planWalks(limits: GivenUpLimits, filter: LogFilter): Walks {
         : null
   if (decided !== null) return { kind: 'decisions', decided, rest: [...rest, ...listBounds(filter, null)] }
   if (walked !== 'status') return { kind: 'rows', keys: listConditions([walked]), rest }
-  const keys = statuses.map((one) => CONDITIONS.status(one, limits))
+  const keys = statuses.map((wanted) => CONDITIONS.status(wanted, limits))
   return { kind: 'rows', keys: keys.length === 0 ? [sql.fragment`false`] : keys, rest }
 }
 

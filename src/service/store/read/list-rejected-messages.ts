@@ -196,7 +196,7 @@ export async function countRejectedMessages(
 }
 
 export function rejectedConditions({ ids, topic, code, since, before, upTo, open, kept }: RejectedFilter) {
-  const all = [
+  const conditions = [
     ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
     topic && sql.fragment`topic = ${topic}`,
     code && sql.fragment`rejected_message.code = ${code}`,
@@ -211,5 +211,5 @@ export function rejectedConditions({ ids, topic, code, since, before, upTo, open
       ) IS NULL`,
     kept && sql.fragment`erased_at IS NULL`,
   ].filter((condition) => condition !== null && condition !== false && condition !== '')
-  return all.length === 0 ? sql.fragment`true` : sql.join(all, sql.fragment` AND `)
+  return conditions.length === 0 ? sql.fragment`true` : sql.join(conditions, sql.fragment` AND `)
 }

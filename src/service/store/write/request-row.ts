@@ -107,7 +107,7 @@ export async function recordProgress(
   await tx.query(sql.unsafe`
     UPDATE notifications.request
     SET progress = ${JSON.stringify(position)}::jsonb, counts = ${JSON.stringify(counts)}::jsonb,
-      unchanged = ${JSON.stringify(unchanged.map((one) => ({ ...one, reason: storable(one.reason) })))}::jsonb, taken_until = ${TAKEN}, note = ${end === null ? null : end.note},
+      unchanged = ${JSON.stringify(unchanged.map((entry) => ({ ...entry, reason: storable(entry.reason) })))}::jsonb, taken_until = ${TAKEN}, note = ${end === null ? null : end.note},
       state = ${end === null ? 'running' : end.state}, ended_at = ${end === null ? null : sql.fragment`clock_timestamp()`}
     WHERE id = ${id}`)
 }
