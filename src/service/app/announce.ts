@@ -8,8 +8,6 @@ const LOOK_MS = 5_000
 /** A replica in trouble reports this often. Without a report its trouble is no longer shown. */
 const REPEATED_MS = 15_000
 
-export type Announcer = ReturnType<typeof createAnnouncer>
-
 /** Records in the database, for the other replicas, that this one runs, and its troubles. */
 export function createAnnouncer(
   self: { readonly id: string; readonly groupId: string; readonly topics: readonly string[] },
@@ -18,9 +16,9 @@ export function createAnnouncer(
 ) {
   let said: { readonly text: string | null; readonly atMs: number } = { text: null, atMs: 0 }
 
-  async function announce(to = pool()): Promise<void> {
+  async function announce(): Promise<void> {
     const text = describeTroubles()
-    await announceReplica(to, self, text)
+    await announceReplica(pool(), self, text)
     said = { text, atMs: performance.now() }
   }
 

@@ -11,7 +11,6 @@ import { judgeRole, ROLE_REMEDY } from '../store/schema/judge-role.ts'
 import { archiveEnvelopeMap, archiveRevisions } from '../store/write/archive-revisions.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createActivation, type DescribeChange } from './activation.ts'
-import type { Announcer } from './announce.ts'
 import { brokerConnection, createParties, createSenders } from './clients.ts'
 import { createListeners, type OpenConsole } from './listeners.ts'
 import { createMonitor } from './monitor.ts'
@@ -84,7 +83,7 @@ export async function createApp(
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
     const { pool, prepared: databaseName } = await database.reach(stopping.signal, (reached) =>
-      prepareDatabase(reached, config, ruleFiles, announcer, log),
+      prepareDatabase(reached, config, ruleFiles, announcer.announce, log),
     )
     if (stopping.signal.aborted) return
     void notices.update()
@@ -110,12 +109,6 @@ export async function createApp(
     await worker.run()
   }
 
-  /** A second call must wait for the first, which `disposeAsync` by itself does not. */
-  async function stop(): Promise<void> {
-    stopping.abort()
-    await opened.disposeAsync()
-  }
-
   return {
     start: async () => {
       const url = await listeners.listen()
@@ -125,7 +118,12 @@ export async function createApp(
       })
       return url
     },
-    stop: () => (stopped ??= stop()),
+    stop: () => {
+      stopping.abort()
+      // A second call must wait for the first, which `disposeAsync` by itself does not.
+      stopped ??= opened.disposeAsync()
+      return stopped
+    },
   }
 }
 
@@ -134,15 +132,13 @@ async function prepareDatabase(
   pool: DatabasePool,
   config: Config,
   ruleFiles: RuleFiles,
-  announcer: Announcer,
+  announce: () => Promise<void>,
   log: Logger,
 ): Promise<DatabaseName> {
   await archiveRevisions(pool, ruleFiles.ruleTable, [...ruleFiles.templates.values()])
   await archiveEnvelopeMap(pool, ruleFiles.envelopeMapRevision)
   // Before it joins the group, whose other members look for it in the database. Tried again each minute.
-  await announcer
-    .announce(pool)
-    .catch((error) => log.warn({ err: error }, 'could not record that this replica runs'))
+  await announce().catch((error) => log.warn({ err: error }, 'could not record that this replica runs'))
   const roleFault = await judgeRole(pool)
   if (roleFault !== null) log.warn({ remedy: ROLE_REMEDY }, roleFault)
   return readDatabaseName(pool, config.database.url)
