@@ -42,12 +42,8 @@ export async function readMessages(
     if (found.size > 0 && (byteCount > READ_BYTES_MAX || performance.now() - startedMs > READ_MAX_MS)) break
     const { last, messages } = await readFrom(brokers, place)
     for (const wanted of places) {
-      if (
-        partitionKey(wanted) !== partitionKey(place) ||
-        wanted.offset < place.offset ||
-        wanted.offset > last
-      )
-        continue
+      const isRead = wanted.offset >= place.offset && wanted.offset <= last
+      if (!isRead || partitionKey(wanted) !== partitionKey(place)) continue
       const message = messages.find(({ offset }) => offset === wanted.offset) ?? null
       found.set(placeKey(wanted), message)
       byteCount += message === null ? 0 : messageBytes(message)

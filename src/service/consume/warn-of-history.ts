@@ -48,13 +48,8 @@ export function createWarnOfHistory(
     const times = messages.flatMap((message) => Number(message?.timestampMs ?? -1n)).filter((ms) => ms >= 0)
     const oldest = times.length === 0 ? null : new Date(Math.min(...times)).toISOString()
     log.warn(
-      {
-        partitions: unread.map(
-          (partition) => `${partitionKey(partition)}: ${partition.end - partition.earliest}`,
-        ),
-        oldest,
-      },
-      `no checkpoint: up to ${unread.reduce((sum, partition) => sum + partition.end - partition.earliest, 0n)} messages from before the first start are processed, and the people they are about told; \`checkpoints set\` decides otherwise before a start`,
+      { partitions: unread.map((range) => `${partitionKey(range)}: ${range.end - range.earliest}`), oldest },
+      `no checkpoint: up to ${unread.reduce((sum, { earliest, end }) => sum + end - earliest, 0n)} messages from before the first start are processed, and the people they are about told; \`checkpoints set\` decides otherwise before a start`,
     )
     return leaderless
   }

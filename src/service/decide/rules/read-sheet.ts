@@ -204,9 +204,7 @@ function isMisfit(
     )
   }
   if (cells.length >= columnCount) return false
-  const other = ALL_SEPARATORS.find(
-    (candidate) => candidate !== separator && text.split(candidate).length >= columnCount,
-  )
+  const other = ALL_SEPARATORS.find((sign) => sign !== separator && text.split(sign).length >= columnCount)
   note(
     other === undefined
       ? `${cells.length} cells for ${columnCount} columns: write ${name} for each blank cell too`

@@ -21,9 +21,8 @@ export async function readCheckpointOffsets(
   pool: DatabasePool,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, bigint>> {
-  return new Map(
-    (await listCheckpoints(pool, topics)).map((checkpoint) => [partitionKey(checkpoint), checkpoint.offset]),
-  )
+  const checkpoints = await listCheckpoints(pool, topics)
+  return new Map(checkpoints.map(({ offset, ...partition }) => [partitionKey(partition), offset]))
 }
 
 const locked = z.object({ topic: z.string(), partition: z.number(), offset: z.bigint() })
