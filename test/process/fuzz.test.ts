@@ -4,7 +4,7 @@ import fc from '../stack/properties.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { exchange, type RawRequest } from './exchange.ts'
 
-const RUN_COUNT = 1_000
+const RUN_COUNT = 300
 
 const world = await aWorld(t)
 const service = await world.serve({ MANAGEMENT_PORT: '0', LOG_LEVEL: 'info' })

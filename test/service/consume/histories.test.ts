@@ -4,8 +4,7 @@ import t from 'tap'
 import { playHistory } from './histories/history.ts'
 
 const SEED = process.env.SEED
-const COUNT = Number(process.env.HISTORIES ?? 3_000)
-const LARGE_COUNT = 3
+const COUNT = Number(process.env.HISTORIES ?? 1_000)
 /** Several times what they take. A history that never ends is one that fails. */
 const timeout = 60_000 + 90 * COUNT
 
@@ -42,8 +41,6 @@ if (SEED !== undefined) {
   })
 
   t.test('a batch with more records than fit on the stack is processed too', async (t) => {
-    for (let seed = 1; seed <= LARGE_COUNT; seed++) {
-      await t.resolves(playHistory(seed, true), `seed ${seed}, with a large batch`)
-    }
+    await t.resolves(playHistory(1, true))
   })
 }
