@@ -10,7 +10,7 @@ import { STATED_FACT_LIST } from '../../src/service/decide/event/stated-facts.ts
 import { openDatabase } from '../service/store/fixtures.ts'
 import { startCollector } from '../service/telemetry/collector.ts'
 import { createDatabase } from '../stack/databases.ts'
-import { ADMIN_SCOPE, AUDIENCE, OPERATOR_SCOPE, startIdentityProvider } from '../stack/identity-provider.ts'
+import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { close, listen } from '../stack/listen.ts'
 import { joinByNewProtocol } from '../stack/new-protocol-member.ts'
 import { createTopics, withTransactions } from '../stack/topics.ts'
@@ -43,7 +43,7 @@ const judged = (status: string, name: string, env: Record<string, string>) =>
       const found = (await doctor(env)).find(name)
       return found?.status === status && found
     },
-    { what: `${name} to be ${status}` },
+    { what: `${name} to be ${status}`, intervalMs: 500 },
   )
 
 /** The statuses of these checks. */
@@ -113,59 +113,14 @@ t.test('unintentionally open routes are a warning, an unusable key set is a faul
   })
 })
 
-t.test('a token is checked as the API would', async (t) => {
+t.test('a token in a file is checked, too', async (t) => {
   const idp = await startIdentityProvider()
   t.teardown(() => idp.stop())
-  const settings = { IDP_JWKS_URI: idp.keySetUrl, IDP_ISSUER: idp.issuer, IDP_AUDIENCE: AUDIENCE }
-  const rules = { ...settings, IDP_ADMIN_SCOPE: ADMIN_SCOPE }
-  const check = async (token: string, env: Record<string, string> = {}) => {
-    const file = join(t.testdir({ token }), 'token')
-    const { code, stdout } = await command(['doctor', '--json', '--token', file], {
-      ...world.env,
-      ...rules,
-      ...env,
-    })
-    t.notMatch(stdout, token)
-    return { code, ...JSON.parse(stdout).checks.find(({ name }: Finding) => name === 'token') }
-  }
-  const good = await idp.token(ADMIN_SCOPE)
-  t.match(await check(`${good}\n`), { code: 0, status: 'ok', detail: /right of administrators/ })
-  t.match(await check(good, { IDP_AUDIENCE: 'other' }), {
-    code: 1,
-    status: 'failed',
-    detail: /\naud: found "notifications-service", wanted "other" \(IDP_AUDIENCE\)$/,
-  })
-  t.match(await check(await idp.token()), { code: 0, status: 'warning', detail: /without the right/ })
-  const forMembers = { IDP_PARTY_CLAIM: 'party' }
-  t.match(await check(await idp.forge({ scope: 'openid', member: 'PTY-1' }), forMembers), {
-    status: 'warning',
-    detail: /\nparty: found no such claim among .*\bmember\b.*\(IDP_PARTY_CLAIM\)\nscope: found/,
-    remedy: /^if the token is a member's, set IDP_PARTY_CLAIM/,
-  })
-  t.match(await check(await idp.forge({ scope: 'openid', party: 7 }), forMembers), {
-    detail: /\nparty: found 7, wanted the member's locator, as a text \(IDP_PARTY_CLAIM\)/,
-  })
-  t.match(await check(await idp.forge({ scope: 'openid', party: 'PTY-1/ä' }), forMembers), {
-    status: 'warning',
-    detail: /^accepted, without the right/,
-    remedy: /unless the token is a member's, which it can be$/,
-  })
-  const away = { IDP_ADMIN_CLAIM: '/realm_access/roles' }
-  t.match(await check(good, away), { code: 1, status: 'failed', detail: /at scope \(IDP_ADMIN_CLAIM\)\n/ })
-  t.match(await check(good), { detail: /\nwithout the right of operators: IDP_OPERATOR_SCOPE is not set/ })
-  const forOperators = { IDP_OPERATOR_SCOPE: OPERATOR_SCOPE }
-  t.match(await check(good, forOperators), {
-    code: 0,
-    detail: /\nscope: found ".*", wanted "notifications:operator" \(IDP_OPERATOR_SCOPE or IDP_ADMIN_CLAIM\)$/,
-  })
-  t.match(await check(await idp.forge({ scope: `${ADMIN_SCOPE} ${OPERATOR_SCOPE}` }), forOperators), {
-    status: 'ok',
-    detail: 'accepted, with the right of administrators\nwith the right of operators',
-  })
-  const elsewhere = await idp.forge({ scope: ADMIN_SCOPE, roles: [OPERATOR_SCOPE] })
-  t.match(await check(elsewhere, forOperators), { status: 'failed', detail: /which the token has at roles/ })
-  for (const garbage of ['no token', 'Bearer e30.e30.e30', ''])
-    t.match(await check(garbage), { status: 'failed', remedy: /^name a file that contains the token alone/ })
+  const env = { ...world.env, IDP_JWKS_URI: idp.keySetUrl, IDP_ISSUER: idp.issuer, IDP_AUDIENCE: AUDIENCE }
+  const file = join(t.testdir({ token: await idp.token(ADMIN_SCOPE) }), 'token')
+  const { code, stdout } = await command(['doctor', '--json', '--token', file], env)
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout).checks.at(-1), { name: 'token', status: 'ok', detail: /^accepted/ })
 })
 
 t.test('the collector and the clocks are asked', async (t) => {

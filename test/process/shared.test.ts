@@ -96,7 +96,7 @@ t.test('another program that takes partitions of the group is named', { skip: SK
       const one = await check('consumer group', world.env)
       return one.status === 'failed' ? one : null
     },
-    { what: 'doctor to name it' },
+    { what: 'doctor to name it', intervalMs: 500 },
   )
   t.match(found, { detail: told, remedy: /a group of its own/ })
 })

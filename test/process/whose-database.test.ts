@@ -36,7 +36,7 @@ t.test('two deployments in one group name each other', { skip: SKIP_MOCK }, asyn
       const one = await check('committed offsets', world.env)
       return one.detail.includes(ours) && one
     },
-    { what: 'the offsets to be committed' },
+    { what: 'the offsets to be committed', intervalMs: 500 },
   )
   t.match(committed, { status: 'ok' })
 
