@@ -12,8 +12,8 @@ import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { until } from '../../stack/until.ts'
 import { aMessage } from '../build.ts'
 import { aLoggedRow, aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../decide/attempt/build.ts'
+import { aMaker } from './build.ts'
 import { MemoryStore } from './memory-store.ts'
-import { aMaker } from './store.contract.ts'
 
 /** The pipeline over a store in memory; a message's value is its event id and party, `!` makes it no event. */
 function world(given: {

@@ -22,7 +22,7 @@ import { aFound, aMessage, sha256 } from '../build.ts'
 import { aParsedEvent, recordingSend, SIMPLE_RULES } from '../decide/attempt/build.ts'
 import { decisionPages, openDatabase } from '../store/fixtures.ts'
 import { ruleTable } from '../store/record.ts'
-import { aMaker } from './store.contract.ts'
+import { aMaker } from './build.ts'
 
 const { pool, client } = await openDatabase(t)
 const table = await ruleTable()

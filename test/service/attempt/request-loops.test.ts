@@ -21,8 +21,8 @@ import {
   FOUND,
   recordingSend,
 } from '../decide/attempt/build.ts'
+import { aMaker, REJECTED } from './build.ts'
 import { MemoryStore } from './memory-store.ts'
-import { aMaker, REJECTED } from './store.contract.ts'
 
 const UNASKED: Contact = { state: 'unresolved', error: 'it is down', costsNoAttempt: true }
 

@@ -3,8 +3,8 @@ import type { Attempt } from '../../../src/service/decide/attempt/attempt.ts'
 import type { Store } from '../../../src/service/decide/attempt/store.ts'
 import type { Clock } from '../../../src/service/time/clock.ts'
 import { anOpenAttempt, recordingSend, SIMPLE_RULES } from '../decide/attempt/build.ts'
+import { aMaker } from './build.ts'
 import { MemoryStore } from './memory-store.ts'
-import { aMaker } from './store.contract.ts'
 
 /** Retries whatever is due, in a store that locks each row and keeps nothing but what `record` does with the attempts. */
 export function aRetryMaker(

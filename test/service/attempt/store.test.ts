@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { listDueEntries } from '../../../src/service/store/read/list-due-entries.ts'
 import { awaitAttempts } from '../../../src/service/store/write/attempts-lock.ts'
 import { ensureCheckpoint } from '../../../src/service/store/write/checkpoints.ts'
@@ -7,8 +7,19 @@ import { putPreferences } from '../../../src/service/store/write/put-preferences
 import { addRequest, takeRequest } from '../../../src/service/store/write/request-row.ts'
 import { resumeHolds } from '../../../src/service/store/write/resume-holds.ts'
 import { openDatabase } from '../store/fixtures.ts'
+import { attemptsOn, RETRY_ALL, type TestOnStore, type TestStore } from './build.ts'
+import { testBatches } from './contract/batches.ts'
+import { testHolds } from './contract/holds.ts'
+import { testPreferences } from './contract/preferences.ts'
+import { testRequests } from './contract/requests.ts'
+import { testRetries } from './contract/retries.ts'
 import { MemoryStore } from './memory-store.ts'
-import { RETRY_ALL, type TestStore, testStore } from './store.contract.ts'
+
+/** The behaviour that an attempt expects of every store. */
+function testStore(t: Test, open: () => Promise<TestStore>): void {
+  const test: TestOnStore = (name, run) => t.test(name, async (t) => run(t, attemptsOn(await open())))
+  for (const testPart of [testBatches, testPreferences, testHolds, testRetries, testRequests]) testPart(test)
+}
 
 const FIRST = { topic: 'claims', partition: 0 }
 

@@ -18,7 +18,7 @@ import { archiveRevisions } from '../../../src/service/store/write/archive-revis
 import { ensureCheckpoint } from '../../../src/service/store/write/checkpoints.ts'
 import { createStore } from '../../../src/service/store/write/postgres-store.ts'
 import { DEFAULT_TABLE } from '../../authoring/default-table.ts'
-import { aLookedUpBatch, aMaker } from '../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker } from '../attempt/build.ts'
 import { aFound } from '../build.ts'
 import { anOpenAttempt, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../decide/attempt/build.ts'
 

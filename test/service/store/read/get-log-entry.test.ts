@@ -9,7 +9,7 @@ import { createStore } from '../../../../src/service/store/write/postgres-store.
 import { putPreferences } from '../../../../src/service/store/write/put-preferences.ts'
 import { addRequest } from '../../../../src/service/store/write/request-row.ts'
 import { resumeHolds } from '../../../../src/service/store/write/resume-holds.ts'
-import { aLookedUpBatch, aMaker, commitRequested } from '../../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker, commitRequested } from '../../attempt/build.ts'
 import { anOpenAttempt, FOUND, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../../decide/attempt/build.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 

@@ -9,7 +9,7 @@ import { listDueEntries } from '../../../../src/service/store/read/list-due-entr
 import { insertRejectedMessages } from '../../../../src/service/store/write/insert-rejected-messages.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
 import { until } from '../../../stack/until.ts'
-import { aMaker, commitRequested } from '../../attempt/store.contract.ts'
+import { aMaker, commitRequested } from '../../attempt/build.ts'
 import { aMessage } from '../../build.ts'
 import { FOUND } from '../../decide/attempt/build.ts'
 import { openDatabase } from '../fixtures.ts'

@@ -14,7 +14,7 @@ import { createStore } from '../../../../src/service/store/write/postgres-store.
 import { recordDecisions } from '../../../../src/service/store/write/record-decisions.ts'
 import { addRequest, takeRequest } from '../../../../src/service/store/write/request-row.ts'
 import { skipUnreadable } from '../../../../src/service/store/write/skip-unreadable.ts'
-import { aLookedUpBatch, aMaker } from '../../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker } from '../../attempt/build.ts'
 import { anAttempt, anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../decide/attempt/build.ts'
 import { LIMITS, openDatabase } from '../fixtures.ts'
 

@@ -9,7 +9,7 @@ import { findRows } from '../../../../src/service/store/read/find-rows.ts'
 import { listDueEntries } from '../../../../src/service/store/read/list-due-entries.ts'
 import { ensureCheckpoint } from '../../../../src/service/store/write/checkpoints.ts'
 import { createStore } from '../../../../src/service/store/write/postgres-store.ts'
-import { aLookedUpBatch, aMaker } from '../../attempt/store.contract.ts'
+import { aLookedUpBatch, aMaker } from '../../attempt/build.ts'
 import { anOpenAttempt, FOUND, recordingSend, UNRESOLVED } from '../../decide/attempt/build.ts'
 import { openDatabase } from '../fixtures.ts'
 
