@@ -1,12 +1,6 @@
 import { relative } from 'node:path'
-import {
-  ENVELOPE_MAP,
-  PROMISES,
-  RULE_TABLE,
-  readText,
-  TEMPLATE_EVENT_TYPES,
-  TRAFFIC,
-} from '../../service/app/rule-files.ts'
+import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TRAFFIC } from '../../service/app/authored-files.ts'
+import { TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
 import {
   type EnvelopeMap,
   EnvelopeMapError,

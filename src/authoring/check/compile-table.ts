@@ -1,4 +1,6 @@
-import { PROMISES, RULE_TABLE, readText, sha256, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
+import { PROMISES, RULE_TABLE, readText } from '../../service/app/authored-files.ts'
+import { TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
+import { sha256 } from '../../service/app/sha256.ts'
 import { enumerate } from '../../service/decide/rules/first-match.ts'
 import { loadRuleTable } from '../../service/decide/rules/load-table.ts'
 import { enumeratedTable, type RuleTable } from '../../service/decide/rules/table.ts'

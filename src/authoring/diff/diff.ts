@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { RULE_TABLE, readText, TRAFFIC } from '../../service/app/rule-files.ts'
+import { RULE_TABLE, readText, TRAFFIC } from '../../service/app/authored-files.ts'
 import type { RuleTable } from '../../service/decide/rules/table.ts'
 import { describeFault } from '../../service/text/faults.ts'
 import { checkRevision, listFilesAt, readFileAt } from '../../terminal/git.ts'

@@ -13,7 +13,7 @@ import {
   readText,
   TEMPLATES,
   TRAFFIC,
-} from '../../service/app/rule-files.ts'
+} from '../../service/app/authored-files.ts'
 import {
   type EnvelopeMap,
   EnvelopeMapError,

@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path'
-import { OUTCOMES_FILE, readText, sha256, TEMPLATES, TRAFFIC } from '../../service/app/rule-files.ts'
+import { OUTCOMES_FILE, readText, TEMPLATES, TRAFFIC } from '../../service/app/authored-files.ts'
+import { sha256 } from '../../service/app/sha256.ts'
 import { describeTemplateFault, type TemplateFault } from '../../service/decide/templates/template.ts'
 import { listFaults } from '../../service/text/faults.ts'
 import { workflowCommand } from '../../terminal/annotations.ts'

@@ -1,5 +1,5 @@
 import { EnvHttpProxyAgent } from 'undici'
-import { readText } from '../../service/app/rule-files.ts'
+import { readText } from '../../service/app/authored-files.ts'
 import { isLoopback } from '../../service/config/loopback.ts'
 import { loadKeys } from '../../service/http/auth/load-keys.ts'
 import type { Refusal } from '../../service/http/auth/token-claims.ts'

@@ -1,12 +1,7 @@
+import { ENVELOPE_MAP, readText } from '../../service/app/authored-files.ts'
 import { withBrokers } from '../../service/app/clients.ts'
 import { listAuthored } from '../../service/app/known-event-types.ts'
-import {
-  ENVELOPE_MAP,
-  givesReason,
-  readRuleFiles,
-  readText,
-  TEMPLATE_EVENT_TYPES,
-} from '../../service/app/rule-files.ts'
+import { givesReason, readRuleFiles, TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
 import type { Config } from '../../service/config/config.ts'
 import type { Brokers, PartitionEnds } from '../../service/consume/brokers.ts'
 import { READ_COMMITTED } from '../../service/consume/fetch-request.ts'

@@ -1,4 +1,4 @@
-import { ENVELOPE_MAP, readText } from '../../service/app/rule-files.ts'
+import { ENVELOPE_MAP, readText } from '../../service/app/authored-files.ts'
 import {
   type EnvelopeMaps,
   loadEnvelopeMaps,

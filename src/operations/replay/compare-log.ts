@@ -1,4 +1,4 @@
-import { sha256 } from '../../service/app/rule-files.ts'
+import { sha256 } from '../../service/app/sha256.ts'
 import type { DatabasePool } from '../../service/store/connection/pool.ts'
 import { readArchived, readArchivedTemplates } from '../../service/store/read/read-archive.ts'
 import { createArchive } from './archive.ts'

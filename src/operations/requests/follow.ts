@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ENVELOPE_MAP, readText } from '../../service/app/rule-files.ts'
+import { ENVELOPE_MAP, readText } from '../../service/app/authored-files.ts'
 import { loadRetryLimits } from '../../service/config/config.ts'
 import { loadEnvelopeMaps } from '../../service/decide/event/envelope-map.ts'
 import {

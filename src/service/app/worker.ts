@@ -43,7 +43,8 @@ import type { Metrics } from '../telemetry/registry.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import type { Clock } from '../time/clock.ts'
 import { share } from '../time/share.ts'
-import { createParseBy, type RuleFiles } from './rule-files.ts'
+import { createParseBy } from './parse-by-revision.ts'
+import type { RuleFiles } from './rule-files.ts'
 import { skipBatch } from './skip-batch.ts'
 
 export type Worker = ReturnType<typeof createWorker>
