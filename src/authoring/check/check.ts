@@ -1,12 +1,6 @@
 import { relative } from 'node:path'
 import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TRAFFIC } from '../../service/app/authored-files.ts'
 import { TEMPLATE_EVENT_TYPES } from '../../service/app/rule-files.ts'
-import {
-  type EnvelopeMap,
-  EnvelopeMapError,
-  loadEnvelopeMaps,
-  sourceText,
-} from '../../service/decide/event/envelope-map.ts'
 import { describeFault, type Fault, listFaults } from '../../service/text/faults.ts'
 import { workflowCommand } from '../../terminal/annotations.ts'
 import { fileOption, newCommand } from '../../terminal/options.ts'
@@ -15,6 +9,7 @@ import type { World } from '../../terminal/world.ts'
 import { listTrafficTypes } from '../traffic/traffic-sheet.ts'
 import { checkRuleFiles, type FileReport } from './check-files.ts'
 import { describeUnguarded, findUnguarded } from './find-unguarded.ts'
+import { reviewEnvelopeMap } from './review-envelope-map.ts'
 
 export const checkCommand = (world: World) =>
   newCommand('check', {
@@ -76,23 +71,4 @@ function listAnnotations({ file, faults, warnings }: FileReport & { file: string
   const command = (level: 'error' | 'warning') => (fault: Fault) =>
     workflowCommand(level, file, fault.row, describeFault(fault))
   return [...warnings.map(command('warning')), ...faults.map(command('error'))]
-}
-
-function describeEnvelopeMap({ value, ...sources }: EnvelopeMap): string {
-  const places = Object.entries(sources).map(([field, source]) => `${field} from ${sourceText(source)}`)
-  return [...places, ...(value === 'json' ? [] : [`values are ${value}`])].join(', ')
-}
-
-/** Throws CorrectableError. */
-export async function reviewEnvelopeMap(file = ENVELOPE_MAP): Promise<FileReport & { file: string }> {
-  const name = relative('', file)
-  try {
-    const { byDefault, byTopic } = loadEnvelopeMaps(await readText(file))
-    const ofTopics = [...byTopic].map(([topic, map]) => `\n  topic ${topic}: ${describeEnvelopeMap(map)}`)
-    const summary = `maps ${describeEnvelopeMap(byDefault)}${ofTopics.join('')}`
-    return { file: name, faults: [], warnings: [], summary }
-  } catch (error) {
-    if (!(error instanceof EnvelopeMapError)) throw error
-    return { file: name, faults: error.faults, warnings: [], summary: null }
-  }
 }
