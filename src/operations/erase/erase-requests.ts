@@ -10,9 +10,12 @@ export function findRequests(pool: DatabasePool, naming: Naming): Promise<readon
     SELECT id FROM notifications.request JOIN ${found(naming)} ON id = found_id WHERE ${isFound(naming)}`)
 }
 
+/** The reason of a request until its copies in decisions are erased, too. */
+const BEING_ERASED = 'being erased'
+
 /**
  * Blanks the reason of requests that name a person, and the person's names in their filters. An open request whose filter changes
- * is cancelled: it must not go on for other entries.
+ * is cancelled: it must not go on for other entries. `eraseCopiedReasons` completes it.
  */
 export async function eraseRequests(
   pool: DatabasePool,
@@ -22,7 +25,7 @@ export async function eraseRequests(
   const isOpen = sql.fragment`filter IS NOT NULL AND ended_at IS NULL`
   await pool.query(sql.unsafe`
     UPDATE notifications.request
-    SET because = 'erased',
+    SET because = ${BEING_ERASED},
       target = CASE WHEN filter IS NULL THEN target ELSE jsonb_set(target, '{filter}', filter) END,
       state = CASE WHEN ${isOpen} THEN 'cancelled' ELSE state END,
       note = CASE
@@ -38,10 +41,12 @@ export async function eraseRequests(
 const PAGE_COUNT_MAX = 10_000
 
 /**
- * Blanks the copies of these requests' reasons in their decisions. Call it before the requests are blanked, since they lead to the
- * decisions.
+ * Blanks the copies that decisions have of the reasons that `eraseRequests` blanked, also those of an erasure that was interrupted.
+ * A request's page in progress has ended by then, and the next one has no reason to copy.
  */
-export async function eraseCopiedReasons(pool: DatabasePool, requests: readonly bigint[]): Promise<void> {
+export async function eraseCopiedReasons(pool: DatabasePool): Promise<void> {
+  const requests = await pool.anyFirst(sql.type(idRow)`
+    SELECT id FROM notifications.request WHERE because = ${BEING_ERASED} ORDER BY id`)
   for (const request of requests) {
     for (let after: string | null = ''; after !== null; ) {
       const page: readonly string[] = await pool.anyFirst(sql.type(z.object({ locator: z.string() }))`
@@ -52,6 +57,8 @@ export async function eraseCopiedReasons(pool: DatabasePool, requests: readonly 
         WHERE locator = ANY(${sqlArray('text', page)}) AND request_id = ${request} AND retried_because <> 'erased'`)
       after = page.length < PAGE_COUNT_MAX ? null : (page.at(-1) ?? null)
     }
+    await pool.query(sql.unsafe`
+      UPDATE notifications.request SET because = 'erased' WHERE id = ${request} AND because = ${BEING_ERASED}`)
   }
 }
 

@@ -96,6 +96,7 @@ async function eraseAll(
 ): Promise<ErasureResult> {
   const erasure = await beginErasure(pool, search.party, by)
   const counts = await run(world, pool, search, erasure)
+  await eraseCopiedReasons(pool)
   await finishErasures(pool, search.party)
   return counts
 }
@@ -172,9 +173,7 @@ async function eraseData(
 ): Promise<Partial<ErasureCounts>> {
   switch (data.kind) {
     case 'requests':
-      if (data.ids.length === 0) return {}
-      await eraseCopiedReasons(pool, data.ids)
-      await eraseRequests(pool, data.naming, data.ids)
+      if (data.ids.length > 0) await eraseRequests(pool, data.naming, data.ids)
       return {}
     case 'checkpointChanges':
       if (data.ids.length > 0) await eraseCheckpointReasons(pool, data.ids)

@@ -39,6 +39,8 @@ export interface TestStore {
   hold(topics: Hold['topics']): Promise<string>
   resume(hold: string): Promise<void>
   requests(): Promise<readonly { readonly position: unknown; readonly isOpen: boolean }[]>
+  /** Blanks the reasons of all requests. */
+  eraseReasons(): Promise<void>
   /** The checkpoint of partition 0. */
   checkpoint(): Promise<bigint>
   setCheckpoint(offset: bigint): Promise<void>

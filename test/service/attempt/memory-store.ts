@@ -190,6 +190,10 @@ export class MemoryStore {
     this.#end(scope)
     return request.end === null
   }
+  eraseReasons(): void {
+    for (const request of this.requests())
+      this.#tables.set(`request ${request.id}`, { ...request, because: 'erased' })
+  }
   /** Holds topics, or all. Resolves to the id once no transaction is under way that may not have seen it. */
   async hold(topics: Hold['topics'] = null): Promise<string> {
     const id = String(++this.#requestCount)
@@ -270,13 +274,13 @@ export class MemoryStore {
           (isErased(partyLocator) || isErased(this.#read<Row>(scope, `log ${locator}`)?.partyLocator))
         return new Map(due.flatMap((entry) => (isLeftOut(entry) ? [] : this.#lockEntry(scope, entry))))
       },
-      lockRequest: async ({ id, progress }) => {
+      lockRequest: async ({ id, progress, because }) => {
         await before('lockRequest')
         const key = `request ${id}`
         await lock(key)
         const found = this.#read<MemoryRequest>(scope, key)
         const isSame = JSON.stringify(found?.progress.position) === JSON.stringify(progress.position)
-        return found !== undefined && found.end === null && isSame
+        return found !== undefined && found.end === null && found.because === because && isSame
       },
       recordProgress: async (id, progress, end) => {
         await before('recordProgress')

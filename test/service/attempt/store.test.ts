@@ -49,6 +49,7 @@ t.test('in memory', async (t) => {
       resume: async (hold) => memory.resume(hold),
       requests: async () =>
         memory.requests().map(({ progress: { position }, end }) => ({ position, isOpen: end === null })),
+      eraseReasons: async () => memory.eraseReasons(),
       checkpoint: async () => memory.checkpoint(FIRST),
       setCheckpoint: async (offset) => memory.setCheckpoint(FIRST, offset),
       due: async () => memory.entries('FAILED'),
@@ -123,6 +124,8 @@ t.test('in PostgreSQL', async (t) => {
         rowsOf(
           'SELECT progress AS position, ended_at IS NULL AS "isOpen" FROM notifications.request ORDER BY id',
         ),
+      eraseReasons: async () =>
+        void (await client.query("UPDATE notifications.request SET because = 'erased'")),
       checkpoint: async () => (await ensureCheckpoint(pool, 'claims', 0)).offset,
       setCheckpoint: async (offset) =>
         void (await client.query(

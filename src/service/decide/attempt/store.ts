@@ -57,8 +57,11 @@ export interface Transaction {
   lockEntries(due: readonly RetryEntry[], isRequested: boolean): Promise<ReadonlyMap<string, LockedRow>>
   /** Protects a rejected message from erasure until the transaction ends; false if it is already gone. */
   lockRejected(id: bigint): Promise<boolean>
-  /** Locks a request; false if it has ended, or another replica has processed its page. Waits for another transaction. */
-  lockRequest(request: Pick<TakenRequest, 'id' | 'progress'>): Promise<boolean>
+  /**
+   * Locks a request; false if it has ended, another replica has processed its page, or its reason was erased. Waits for another
+   * transaction.
+   */
+  lockRequest(request: Pick<TakenRequest, 'id' | 'progress' | 'because'>): Promise<boolean>
   /** The holds in force. One that starts later waits for the end of the transaction before it is acknowledged. */
   readHolds(): Promise<readonly Hold[]>
   /** Sees every change committed before this call. */

@@ -86,14 +86,19 @@ export async function takeRequest(
   return null
 }
 
-/** Locks a request until the transaction ends; false if it has ended, or another replica has processed the page. */
+/**
+ * Locks a request until the transaction ends; false if it has ended, another replica has processed the page, or its reason was
+ * erased, which the page would store again.
+ */
 export async function lockRequest(
   tx: CommonQueryMethods,
-  { id, progress }: Pick<TakenRequest, 'id' | 'progress'>,
+  { id, progress, because }: Pick<TakenRequest, 'id' | 'progress' | 'because'>,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     SELECT FROM notifications.request
-    WHERE id = ${id} AND ended_at IS NULL AND progress = ${JSON.stringify(progress.position)}::jsonb FOR UPDATE`)
+    WHERE id = ${id} AND ended_at IS NULL AND progress = ${JSON.stringify(progress.position)}::jsonb
+      AND because = ${because}
+    FOR UPDATE`)
   return rowCount > 0
 }
 

@@ -83,6 +83,16 @@ export function testRequests(test: TestOnStore): void {
     t.equal(await seen.store.transaction((tx) => tx.lockRequest(after)), false)
   })
 
+  test('a page whose reason was erased after it was taken is not written: it would store the reason', async (t, seen) => {
+    await seen.dispatch([skippedOne('a')])
+    const request = await seen.request()
+    await seen.eraseReasons()
+    const asked = askedOf([skippedRow('a')])
+    t.strictSame((await seen.retryOnRequest(asked, request)).attempts, [])
+    const again = { ...request, because: 'erased' }
+    t.equal((await seen.retryOnRequest(asked, again)).attempts.length, 1)
+  })
+
   test('a trial is rolled back, and lets go of what it wrote', async (t, seen) => {
     await seen.store.transaction(async (tx) => {
       const attempts = [anAttempt('a')]
