@@ -190,6 +190,11 @@ t.test('an operator holds and resumes by the console, which says how many events
     detail: `the key belongs to request ${id}, a hold that has ended: choose another key.`,
   }
   t.match(await (await ask(wanted, key)).json(), again, 'nothing is held')
-  const other = { status: 400, detail: `the key belongs to request ${id}, a hold: choose another key.` }
-  t.match(await (await ask({ kind: 'retry', filter: {} }, key)).json(), other)
+  t.comment('another request with the key is a request of its own')
+  const others = [{ kind: 'hold' }, { kind: 'retry', filter: {} }, { kind: 'retry', filter: { from: '24h' } }]
+  const ids = [id]
+  for (const other of others) ids.push(((await (await ask(other, key)).json()) as { id: string }).id)
+  t.equal(new Set(ids).size, 4)
+  t.match(await (await ask(others[2] ?? {}, key)).json(), { id: ids[3] })
+  t.equal((await ask({ kind: 'resume', hold: ids[1] })).status, 201)
 })

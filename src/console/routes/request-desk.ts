@@ -2,6 +2,7 @@ import { getRequest, listRequests } from '../../operations/requests/list-request
 import { ONE_ITEM, previewRequest } from '../../operations/requests/preview-request.ts'
 import { resolveTarget } from '../../operations/requests/resolve-target.ts'
 import type { ConsoleParts } from '../../service/app/listeners.ts'
+import { sha256 } from '../../service/app/sha256.ts'
 import { findSkipReason, type RetryCandidate } from '../../service/decide/attempt/retry-candidate.ts'
 import type { Preferences } from '../../service/decide/party/preferences.ts'
 import { describeUnknownTopics } from '../../service/model/request/hold.ts'
@@ -13,6 +14,9 @@ import { addRequest, cancelRequest } from '../../service/store/write/request-row
 import { resumeHolds } from '../../service/store/write/resume-holds.ts'
 import { CorrectableError } from '../../service/text/faults.ts'
 import type { Requests, Wanted } from './request-routes.ts'
+
+/** Of a UUID, as keys are stored. */
+const KEY_DIGITS = 32
 
 /** Adds requests. Previews judge by current preferences and rules, as far as known without a look-up. */
 export function createRequestDesk({
@@ -40,9 +44,10 @@ export function createRequestDesk({
       }),
     add: async (wanted, by, because, key) => {
       check(wanted)
-      const added = await getRequest(httpPool(), await addWanted(httpPool(), wanted, by, because, key))
+      const ownKey = key === null ? null : deriveKey(wanted, key)
+      const added = await getRequest(httpPool(), await addWanted(httpPool(), wanted, by, because, ownKey))
       if (added === null) throw new Error('the request that was added is gone')
-      requireSame(added, wanted)
+      if (wanted.kind === 'hold') requireInForce(added)
       return added
     },
     cancel: async (id, by) => cancelRequest(httpPool(), id, by),
@@ -77,13 +82,13 @@ async function addWanted(
   }
 }
 
-/** Throws CorrectableError if the key belongs to a request of another kind, or to a hold that has ended: nothing new was added. */
-function requireSame({ id, kind, endedAt }: StoredRequest, wanted: Wanted): void {
-  if (wanted.kind === 'resume') return
-  const isOther = kind !== wanted.kind
-  const isOver = !isOther && kind === 'hold' && endedAt !== null
-  if (isOther || isOver)
-    throw new CorrectableError(
-      `the key belongs to request ${id}, ${isOver ? 'a hold that has ended' : `a ${kind}`}: choose another key`,
-    )
+/** A key as it is stored: one that comes again with another request is a key of its own, so that neither request is lost. */
+function deriveKey(wanted: Wanted, key: string): string {
+  return sha256(key + JSON.stringify(wanted)).slice(0, KEY_DIGITS)
+}
+
+/** Throws CorrectableError if the key belongs to a hold that has ended: nothing is held. */
+function requireInForce({ id, endedAt }: StoredRequest): void {
+  if (endedAt !== null)
+    throw new CorrectableError(`the key belongs to request ${id}, a hold that has ended: choose another key`)
 }

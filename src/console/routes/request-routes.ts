@@ -36,7 +36,7 @@ export interface Requests {
   /** The present items of the request. Like `add`, rejects with CorrectableError for items that do not exist. */
   readonly preview: (wanted: Wanted, signal: AbortSignal) => Promise<RequestPreview>
   /**
-   * Adds a request and returns it. A key that its author used before returns the earlier request. A hold is in force once this
+   * Adds a request and returns it; if its author made it before with the same key, returns that one. A hold is in force once this
    * resolves; the end of a hold returns the hold's request.
    */
   readonly add: (wanted: Wanted, by: string, because: string, key: string | null) => Promise<StoredRequest>
