@@ -58,15 +58,17 @@ export function createDispatch(
   }
 
   async function runShared(shared: SharedTransaction, batch: Batch): Promise<BatchResult> {
-    const lookedUp = await shared.lookUp(batch)
-    const committed = await commit(batch, () => shared.commit(lookedUp)).catch((error) => {
+    try {
+      const lookedUp = await shared.lookUp(batch)
+      const committed = await commit(batch, () => shared.commit(lookedUp))
+      if (committed !== null) return committed
+    } catch (error) {
       if (error instanceof Held && findHold([error.hold], batch.topic) !== null) throw error
       if (store.isWorthRestart(error)) countRestart()
       const { topic, partition } = batch
       log.debug({ err: error, topic, partition }, 'the shared transaction failed')
-      return null
-    })
-    return committed ?? runAlone(batch)
+    }
+    return runAlone(batch)
   }
 
   return (group) => {

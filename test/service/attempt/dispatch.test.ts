@@ -26,6 +26,8 @@ function world(given: {
   /** Called at the start of each transaction. */
   begin?: () => void
   monotonicMs?: () => number
+  /** Called before rows are looked up. */
+  findLogged?: () => void
   /** Called before contacts are answered. */
   lookUp?: (parties: readonly string[]) => Promise<void>
   /** Called before each statement. */
@@ -64,8 +66,10 @@ function world(given: {
     envelopeMapRevision: 'ghi',
     parseBy: (_topic, message, revision) =>
       given.then === undefined || revision === 'ghi' ? parse(message) : { kind: 'event', event: given.then },
-    findLogged: async (all) =>
-      all.map(() => ({ rows: new Map(given.logged?.map((row) => [row.eventId, row])), pruned: [] })),
+    findLogged: async (all) => {
+      given.findLogged?.()
+      return all.map(() => ({ rows: new Map(given.logged?.map((row) => [row.eventId, row])), pruned: [] }))
+    },
     lookUpContacts: async (parties) => {
       asked.push([...parties])
       await given.lookUp?.(parties)
@@ -433,6 +437,25 @@ t.test('a rollback of a shared transaction counts for each batch, which then has
   t.match(await runAll([['a'], ['b']]), [{ value: { kind: 'committed' } }, { value: { kind: 'committed' } }])
   t.equal(restarts.count, 2)
   t.equal(asked.length, 4, 'from the look-ups')
+})
+
+t.test('if a shared look-up of rows fails, each batch has its own', async (t) => {
+  for (const [message, restartCount] of [
+    ['no answer', 0],
+    ['rollback', 2],
+  ] as const) {
+    let failures = 1
+    const { runAll, restarts } = world({
+      findLogged: () => {
+        if (failures-- > 0) throw new Error(message)
+      },
+    })
+    t.match(await runAll([['a'], ['b']]), [
+      { value: { kind: 'committed' } },
+      { value: { kind: 'committed' } },
+    ])
+    t.equal(restarts.count, restartCount)
+  }
 })
 
 t.test('a result says whether its transaction was slow', async (t) => {
