@@ -143,6 +143,7 @@ export function createGauges(sources: GaugeSources, registers: Registry[]) {
     for (const { shares } of state.notices) if (shares !== undefined) shared.set({ resource: shares }, 1)
     clockAhead.set(state.clockAheadMs / 1_000)
     failedRows.reset()
+    expiredRows.remove()
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)
       failedRows.set({ state: 'given_up' }, backlog.failedRows.givenUp)

@@ -563,6 +563,7 @@ t.test('the backlog is read when metrics are requested', async (t) => {
   t.equal(later('notifications_consumer_lag_messages', { ...place, partition: '4' }), 0)
   t.equal(later('notifications_oldest_unprocessed_event_age_seconds', place), undefined)
   t.equal(later('notifications_failed_rows', { state: 'waiting' }), undefined)
+  t.equal(later('notifications_expired_rows'), undefined)
   t.equal(later('notifications_consumer_joined', { group: 'ours' }), 0)
   t.equal(later('notifications_partition_blocked', { ...place, reason: 'locked' }), undefined)
   t.equal(later('notifications_hold', { topic: 'claims' }), 1, 'a hold lasts until it is known to have ended')
