@@ -487,6 +487,7 @@ const STAYS: Readonly<Record<string, readonly string[]>> = {
       'rule_table_activation.revision',
       'checkpoint_message.sha256',
       'replica.group_id',
+      'replica.rule_table_revision',
     ],
   ],
   topics: [

@@ -11,6 +11,9 @@ export type DescribeChange = (
   table: RuleTable,
 ) => Promise<{ readonly changes: readonly string[] } | { readonly faults: readonly string[] }>
 
+/** A replica that decides checks this often whether a table that no replica runs any more was recorded after its own. */
+const CHECK_MS = 60_000
+
 /** Records once a decision is committed that the archived rule table is in force, and logs the changes. */
 export function createActivation(
   pool: DatabasePool,
@@ -18,22 +21,28 @@ export function createActivation(
   commit: CommitOfRules,
   describeChange: DescribeChange,
   log: Logger,
+  monotonicMs: () => number,
 ) {
+  /** Null until the first decision is recorded. */
+  let recordedMs: number | null = null
   let recording: Promise<void> | null = null
 
   async function record(): Promise<void> {
-    const activation = await activateRuleTable(pool, ruleTable.revision, commit)
-    if (activation !== null)
-      await logActivation(ruleTable, activation.before, commit.gitCommit, describeChange, log)
+    try {
+      const activation = await activateRuleTable(pool, ruleTable.revision, commit, recordedMs === null)
+      recordedMs = monotonicMs()
+      if (activation !== null)
+        await logActivation(ruleTable, activation.before, commit.gitCommit, describeChange, log)
+    } catch (error) {
+      log.warn({ err: error }, 'the rule table in force could not be recorded; the next batch tries again')
+    }
+    recording = null
   }
 
   return {
-    /** Waits for nothing. Records again after a failure. */
+    /** Waits for nothing. Records again after a failure, or if no replica runs the table recorded last. */
     begin: (): void => {
-      recording ??= record().catch((error) => {
-        recording = null
-        log.warn({ err: error }, 'the rule table in force could not be recorded; the next batch tries again')
-      })
+      if (recordedMs === null || monotonicMs() - recordedMs >= CHECK_MS) recording ??= record()
     },
     settled: async (): Promise<void> => {
       await recording

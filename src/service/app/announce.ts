@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReplicaTroubles } from '../model/service-status.ts'
 import type { DatabasePool } from '../store/connection/pool.ts'
-import { announceReplica } from '../store/write/announce-replica.ts'
+import { type AnnouncedReplica, announceReplica } from '../store/write/announce-replica.ts'
 
 /** Time after which the others learn of a change. */
 const LOOK_MS = 5_000
@@ -10,7 +10,7 @@ const REPEATED_MS = 15_000
 
 /** Records in the database, for the other replicas, that this one runs, and its troubles. */
 export function createAnnouncer(
-  self: { readonly id: string; readonly groupId: string; readonly topics: readonly string[] },
+  self: AnnouncedReplica,
   pool: () => DatabasePool,
   readTroubles: () => ReplicaTroubles,
 ) {

@@ -88,7 +88,9 @@ export async function createApp(
     if (stopping.signal.aborted) return
     void notices.update()
     void announcer.watch(stopping.signal)
-    const activation = createActivation(pool, ruleFiles, config, wings.describeChange, log)
+    const activation = createActivation(pool, ruleFiles, config, wings.describeChange, log, () =>
+      performance.now(),
+    )
     opened.defer(activation.settled)
     worker = createWorker({
       config,

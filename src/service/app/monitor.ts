@@ -38,7 +38,7 @@ export function createMonitor(
   log: Logger,
 ) {
   const { groupId, topics } = config.broker
-  const self = { id: randomUUID(), groupId, topics }
+  const self = { id: randomUUID(), groupId, topics, ruleTableRevision: ruleFiles.ruleTable.revision }
   const announcer = createAnnouncer(self, database.pool, () => readTroubles(parties, consumer()))
   const { judges, listMembers, clockAheadMs } = createJudges(self, brokers, database, announcer.announce)
   const notices = createNotices(judges, log)

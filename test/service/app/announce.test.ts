@@ -15,7 +15,7 @@ t.test('the other replicas learn of a trouble, again and again while it lasts, a
   let lookUps: string | null = null
   let isReached = false
   const announcer = createAnnouncer(
-    { id: crypto.randomUUID(), groupId: 'production', topics: ['claims'] },
+    { id: crypto.randomUUID(), groupId: 'production', topics: ['claims'], ruleTableRevision: 'a' },
     () => {
       if (isReached) return pool
       isReached = true

@@ -1,9 +1,10 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import { currentDatabase } from '../read/list-replicas.ts'
 import { ACTIVATION_LOCK } from '../sql/advisory-locks.ts'
 import type { Revision } from './archive-revisions.ts'
 
-const revisionRow = z.object({ revision: z.string(), source: z.string() })
+const lastRow = z.object({ revision: z.string(), source: z.string(), isRunning: z.boolean() })
 
 export interface CommitOfRules {
   readonly gitCommit: string | null
@@ -12,20 +13,26 @@ export interface CommitOfRules {
 
 /**
  * Records that an archived rule table is in force from now on. Returns null if it already was, otherwise the previous one, if any,
- * so that only one of several replicas reports a new table.
+ * so that only one of several replicas reports a new table. Also returns null if another replica runs the table in force, and this
+ * is not the first decision here: during a rollout the two must not take turns.
  */
 export function activateRuleTable(
   pool: DatabasePool,
   revision: string,
   { gitCommit, gitSubject }: CommitOfRules,
+  isFirst = true,
 ): Promise<{ readonly before: Revision | null } | null> {
   return pool.transaction(async (tx) => {
     await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${ACTIVATION_LOCK})`)
-    const before = await tx.maybeOne(sql.type(revisionRow)`
-      SELECT revision, source
+    // A replica reports once a minute.
+    const before = await tx.maybeOne(sql.type(lastRow)`
+      SELECT revision, source, EXISTS (
+        SELECT FROM notifications.replica
+        WHERE rule_table_revision = revision AND database_oid = ${currentDatabase} AND seen_at > now() - interval '3 minutes'
+      ) AS "isRunning"
       FROM notifications.rule_table_activation JOIN notifications.ruleset USING (revision)
       ORDER BY id DESC LIMIT 1`)
-    if (before?.revision === revision) return null
+    if (before?.revision === revision || (!isFirst && before?.isRunning)) return null
     // Not now(), the start of the transaction, before it waited for the lock.
     await tx.query(sql.unsafe`
       INSERT INTO notifications.rule_table_activation (revision, git_commit, git_subject, activated_at)

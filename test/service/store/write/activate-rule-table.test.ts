@@ -22,8 +22,8 @@ t.beforeEach(async () => {
 t.test('a start activates a table only if another one was in force', async (t) => {
   t.strictSame(await activateRuleTable(pool, 'a', commit(null)), { before: null })
   t.equal(await activateRuleTable(pool, 'a', commit('c0ffee0')), null)
-  t.strictSame(await activateRuleTable(pool, 'b', commit('c0ffee1', 'Mute invoices (#7)')), { before: FIRST })
-  t.strictSame(await activateRuleTable(pool, 'a', commit('c0ffee2')), { before: SECOND })
+  t.match(await activateRuleTable(pool, 'b', commit('c0ffee1', 'Mute invoices (#7)')), { before: FIRST })
+  t.match(await activateRuleTable(pool, 'a', commit('c0ffee2')), { before: SECOND })
   const activations = await listActivations(pool)
   t.match(activations, [
     { revision: 'a', gitCommit: null, gitSubject: null, activatedAt: /^\d{4}-.*\.\d{6}Z$/ },
@@ -41,7 +41,7 @@ t.test('one of several replicas that start together activates the table, and the
     what: 'all to wait for the lock',
   })
   await client.query('SELECT pg_advisory_unlock($1)', [ACTIVATION_LOCK])
-  t.strictSame(
+  t.match(
     (await all).filter((activation) => activation !== null),
     [{ before: FIRST }],
   )
