@@ -75,13 +75,36 @@ t.test('prune deletes old entries with their decisions, and records this', async
   t.match(await rowsOf('SELECT * FROM notifications.pruning'), [
     { pruned_by: 'alice', log_entries: '4', decisions: '6', rejected_messages: '1', finished_at: Date },
   ])
-  t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^Nothing to delete/ })
-  t.equal((await rowsOf('SELECT FROM notifications.pruning')).length, 1)
+  t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^Deleted 0 log entries/ })
   t.match(await command(['replay', '--rebuild'], env), {
     code: 0,
     stdout: '1 entry compared: no difference\n',
   })
 })
+
+t.test(
+  'a pruning that ended before its last step is completed though nothing is left to count',
+  async (t) => {
+    await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message,
+      notifications.redrive, notifications.request;
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
+    VALUES (1, 'alice', 'dismissed', 'PTY-1 called');
+    INSERT INTO notifications.checkpoint_change (topic, partition_id, to_offset, changed_at, changed_by, because)
+    VALUES ('claims', 0, 1, now() - interval '500 days', 'alice', 'PTY-1 was told')`)
+    const leftovers = () =>
+      rowsOf(
+        'SELECT because, (SELECT count(*) FROM notifications.redrive) FROM notifications.checkpoint_change',
+      )
+    t.match(await prune('--older-than', '400d', '--dry-run'), {
+      code: 0,
+      stdout: /would delete 0 log entries/,
+    })
+    t.strictSame(await leftovers(), [{ because: 'PTY-1 was told', count: '1' }])
+    t.match(await prune('--older-than', '400d', '--yes'), { code: 0 })
+    t.strictSame(await leftovers(), [{ because: 'pruned', count: '0' }])
+  },
+)
 
 t.test('a failed row that will still be retried is never pruned', async (t) => {
   const patient = { ...env, RETRY_MAX_AGE: '3650d' }

@@ -55,10 +55,10 @@ async function run(world: World, { olderThan, dryRun, yes, by, json }: Options):
     if (before > (await resolveTime(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }
     const found = await countPruned(world, pool, limits, null)
-    const isNothing = Object.values(found).every((count) => count === 0)
-    const isDone = !dryRun && !isNothing && (await confirm(world, askToPrune(before, found), { yes }))
+    // Even if nothing is found: the last steps, which count nothing, may be left of an interrupted pruning.
+    const isDone = !dryRun && (await confirm(world, askToPrune(before, found), { yes }))
     const counts = isDone ? await pruneAll(world, pool, limits, by) : found
-    const did = isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : wouldDo(dryRun, 'delete')
+    const did = isDone ? 'Deleted' : wouldDo(dryRun, 'delete')
     await print(
       world,
       json
