@@ -23,7 +23,7 @@ export function byOption(): Option {
   return new Option('--by <name>', 'name to record').default(accountName(), 'that of the account')
 }
 
-/** Asks on the terminal, unless `yes` is set. Throws UsageError if there is none. */
+/** Asks on the terminal, unless `yes` is set. An answer that declines sets the exit code. Throws UsageError without a terminal. */
 export async function confirm(
   world: World,
   question: string,
@@ -36,7 +36,9 @@ export async function confirm(
   const closed = once(terminal, 'close').then(() => NO)
   try {
     const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(toNo), closed])
-    return /^y(es)?$/i.test(answer.trim())
+    const isConfirmed = /^y(es)?$/i.test(answer.trim())
+    if (!isConfirmed) world.exitCode = 1
+    return isConfirmed
   } finally {
     terminal.close()
   }

@@ -50,15 +50,21 @@ export function worldOf(
 
 /**
  * Runs a command of the command line to its end, in this process, since starting another takes longer than most commands.
- * It sees this environment alone. For `serve` and `migrate`, which write to file descriptors, see `spawned`.
+ * It sees this environment alone, and has a terminal if there is an answer to type. For `serve` and `migrate`, which write to file
+ * descriptors, see `spawned`.
  */
-export async function command([name = '', ...rest]: string[], env: Record<string, string>): Promise<Ended> {
+export async function command(
+  [name = '', ...rest]: string[],
+  env: Record<string, string>,
+  answer?: string,
+): Promise<Ended> {
   const written = { stdout: '', stderr: '' }
   const { promise: exited, resolve: exit } = Promise.withResolvers<number>()
   const write = (stream: keyof typeof written, text: string) => {
     written[stream] += text
   }
-  const world = worldOf(write, { env: { HOST: '127.0.0.1', PORT: '0', ...env }, exit })
+  const terminal = answer === undefined ? {} : { isTTY: true, input: `${answer}\n` }
+  const world = worldOf(write, { env: { HOST: '127.0.0.1', PORT: '0', ...env }, exit, ...terminal })
   const ended = runCommand(name, rest, world).then(
     () => Number(world.exitCode),
     (error) => {

@@ -75,6 +75,10 @@ t.test('an erasure leaves no message to or about the person, and causes no send'
   })
   const { unclear } = JSON.parse((await erase(...args, '--dry-run', '--json')).stdout)
   t.match(await erase(...args), { code: 2, stdout: '', stderr: /use --yes$/m })
+  t.match(await command(['erase', ...args], { DATABASE_URL: world.databaseUrl }, 'n'), {
+    code: 1,
+    stdout: /^Not confirmed: would erase 2 log entries/,
+  })
   t.equal(await allButReplicas(), before, 'before it is told that it may, it changes nothing')
 
   t.match(await erase(...args, '--message', ...unclear, '--yes', '--by', 'dpo', '--json'), {

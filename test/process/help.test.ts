@@ -64,6 +64,7 @@ for (const [path, help] of all) {
     t.match(help, new RegExp(`^Examples?:\\n(  \\$ .*\\n)*  \\$ (\\S+=\\S+ )*${name}`, 'm'))
     if (isGroup) return
     t.match(help, /^(.*\. )?Exit codes: 0 [^.]+, 1 [^.]+, 2 wrong usage\./m)
+    if (/^ {2}--yes /m.test(help)) t.match(help, /, 1 declined(,| or) /)
     if (path.length > 0 && !WITHOUT_DATA.includes(name.split(' ')[1] ?? '')) t.match(help, /^ {2}--json /m)
   })
 }

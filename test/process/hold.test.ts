@@ -88,6 +88,14 @@ t.test('a hold of one topic leaves the others alone', async (t) => {
   await until(async () => (await loggedIds()).includes(held.eventId), { what: 'the held event' })
 })
 
+t.test('a declined hold or resume exits with 1, so that no script takes it for done', async (t) => {
+  const answered = (name: string, answer: string) => command([name, '--because', 'x'], env, answer)
+  t.match(await answered('hold', 'n'), { code: 1, stderr: /Hold all messages\? .*: nothing is held/s })
+  t.match(await answered('hold', 'y'), { code: 0, stdout: /all topics, held/ })
+  t.match(await answered('resume', '\u0003'), { code: 1, stderr: /Resume\? .*the hold stays in force/s })
+  t.match(await answered('resume', 'y'), { code: 0, stderr: /no hold is in force/ })
+})
+
 t.test(
   'a topic that is not consumed is not held: nobody may believe that its messages stopped',
   async (t) => {

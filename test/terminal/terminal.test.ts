@@ -89,6 +89,7 @@ t.test('a command goes on only if the answer is yes', async (t) => {
       { isTTY: true, input: `${answer}\n` },
     )
     t.equal(await confirm(world, 'Sure?', {}), isYes, answer)
+    t.equal(world.exitCode, isYes ? 0 : 1, `the exit code after ${JSON.stringify(answer)}`)
     t.match(asked, 'Sure? [y/N] ')
   }
 })

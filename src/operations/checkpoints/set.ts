@@ -40,7 +40,7 @@ export const setCommand = (world: World) =>
       notes: `Run it with the environment of \`serve\`, while no replica is in the consumer group. Events that are read again and have a
 row are duplicates: nobody is told twice. Events that are passed over get no row, and nobody is told. Never set checkpoints back after
 "eventId" in rules/envelope.json changed: every message then counts as new. Use \`retry --read-again\` instead.`,
-      exitCodes: '0 set, 1 failed',
+      exitCodes: '0 set, 1 declined or failed',
       example: [
         'checkpoints set --to latest --because "the events before were told elsewhere"',
         'checkpoints set --to 41000 --topic claims --partition 0 --because "the map is corrected" --dry-run',

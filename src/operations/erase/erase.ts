@@ -26,7 +26,7 @@ export const eraseCommand = (world: World) =>
       notes: `Every failed row becomes SKIPPED, given up or not. Requests that name the party or its entries stay with their counts;
 an open one whose filter names them is cancelled. Events that arrive later are new: run the command again. It can be interrupted and
 run again. ${WHAT_STAYS} DATABASE_URL names the database.`,
-      exitCodes: '0 done, 1 failed',
+      exitCodes: '0 done, 1 declined or failed',
       example: 'erase --party PTY-000042 --dry-run',
     }),
   )

@@ -35,7 +35,7 @@ export const holdCommand = (world: World) =>
     newCommand('hold', {
       notes: `No message is sent from the moment that the command ends until \`resume\`, not even after a restart. Events wait in the broker, which must
 keep them that long; nothing is skipped or failed. A topic must be one of MQ_TOPICS. Replicas of version 1.0.0 or earlier do not heed a hold: stop them.`,
-      exitCodes: '0 in force, 1 failed; with --show: 0 shown',
+      exitCodes: '0 in force, 1 declined or failed; with --show: 0 shown',
       example: 'hold --topic claims --because "the text of claim.paid is wrong"',
     }),
   )
@@ -115,7 +115,7 @@ export const resumeCommand = (world: World) =>
     newCommand('resume', {
       notes: `Running replicas go on within 5 seconds, with the events that wait, by the rules and texts that they have then. If members must
 not be told of these events: deploy a rule that skips them before you resume.`,
-      exitCodes: '0 no such hold is in force, 1 one still is',
+      exitCodes: '0 no such hold is in force, 1 declined, or one still is',
       example: [
         'resume --because "the text is corrected"',
         'resume --topic claims --because "the text is corrected"',
@@ -140,10 +140,8 @@ async function resume(world: World, pool: DatabasePool, options: HoldOptions): P
     named === undefined || (topics?.every((topic) => named.includes(topic)) ?? false)
   const holds = present.filter(isNamed)
   for (const hold of holds) note(world, formatHold(hold))
-  if (holds.length > 0 && !(await confirm(world, 'Resume?', options))) {
-    world.exitCode = 1
+  if (holds.length > 0 && !(await confirm(world, 'Resume?', options)))
     return note(world, 'Not confirmed: the hold stays in force')
-  }
   const ids = holds.map(({ id }) => id)
   const resumed = new Set(await resumeHolds(pool, ids, by, because))
   if (json) await print(world, JSON.stringify(holds.filter(({ id }) => resumed.has(id))))

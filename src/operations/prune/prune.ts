@@ -25,7 +25,7 @@ Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS
 preferences with their history, the archive of rules and templates, and the records of erasures, prunings and
 changed checkpoints, these without their old reasons.
 Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.`,
-      exitCodes: '0 done, 1 failed',
+      exitCodes: '0 done, 1 declined or failed',
       example: 'prune --older-than 400d --dry-run',
     }),
   )

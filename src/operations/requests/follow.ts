@@ -39,7 +39,7 @@ const ENDED_BY = [
 
 /** The exit codes of the commands that make requests. */
 export const ASK_EXIT_CODES =
-  '0 done, or nothing fits the filter, 1 stopped or cancelled, or an item given by its name was left unchanged, 130 or 143 ended by a signal while the request goes on'
+  '0 done, or nothing fits the filter, 1 declined, stopped or cancelled, or an item given by its name was left unchanged, 130 or 143 ended by a signal while the request goes on'
 
 /** The end of their help. */
 export const ASK_HELP = `
