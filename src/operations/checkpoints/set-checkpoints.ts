@@ -34,6 +34,8 @@ export function setCheckpoints(
         INSERT INTO notifications.checkpoint_change (topic, partition_id, from_offset, to_offset, changed_by, because)
         VALUES (${topic}, ${partition}, ${from}, ${to}, ${by}, ${because})`)
     }
+    // Kafka refuses while the group has members, so it comes before the commit; it may take longer than a session may idle.
+    await tx.query(sql.unsafe`SET LOCAL idle_in_transaction_session_timeout = '1min'`)
     await tellKafka()
     return null
   })

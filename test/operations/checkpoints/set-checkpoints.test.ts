@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { setCheckpoints } from '../../../src/operations/checkpoints/set-checkpoints.ts'
 import { openDatabase } from '../../service/store/fixtures.ts'
@@ -18,4 +19,12 @@ t.test('checkpoints that moved since they were read are not set, and Kafka is to
   t.match(await set(null), { partition: 0 })
   t.equal(toldCount, 1)
   t.equal((await client.query('SELECT FROM notifications.checkpoint_change')).rowCount, 2)
+})
+
+t.test('checkpoints are set though Kafka takes longer than other transactions may idle', async (t) => {
+  const change = { topic: 'billing', partition: 0, from: null, to: 40n }
+  const tellKafka = () => sleep(6_000)
+  t.equal(await setCheckpoints(pool, [change], { by: 'alice', because: 'a test' }, tellKafka), null)
+  const set = `SELECT FROM notifications.projection_checkpoints WHERE topic = 'billing' AND "offset" = 40`
+  t.equal((await client.query(set)).rowCount, 1)
 })
