@@ -75,7 +75,7 @@ run: build ## Start a local stack and the service, publish events, show the resu
 test mutants: export NODE_COMPILE_CACHE := $(CURDIR)/.cache/compiled
 test mutants: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test: $(if $(TESTS),build,check) node_modules/.tap-plugins tools ## Check, then test on a local stack; TESTS=test/x.test.ts runs that file alone, in seconds
-	@for one in $(TESTS); do test -f "$$one" || { echo "TESTS names $$one, which is no file" >&2; exit 1; }; done
+	@for one in $(filter-out -%,$(TESTS)); do test -f "$$one" || { echo "TESTS names $$one, which is no file" >&2; exit 1; }; done
 	@$(FIRST) RESULTS=.cache/test-results.tap $(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS); \
 	  code=$$?; $(SKIPPED) .cache/test-results.tap; exit $$code
 
