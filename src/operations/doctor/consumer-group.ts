@@ -43,7 +43,7 @@ function checkConsumerGroup({ broker }: Config): Promise<string | Warning> {
         `unread: no member of ${groupId} reads ${unread.join(', ')}`,
         `${ONE_GROUP_PER_LIST}: see src/service/consume/README.md`,
       )
-    // Also during a rollout, since the reader wants to know at once.
+    // Also during a rollout: whoever runs doctor wants to know at once.
     const mixed = findMixedBuilds(members)
     if (mixed === null) return groupId
     return { warning: `in ${groupId}, ${mixed.notice.text}`, remedy: mixed.notice.remedy }

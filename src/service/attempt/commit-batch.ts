@@ -79,8 +79,8 @@ function toMove({ batch: { topic, partition, lastOffset: offset, lastMessage } }
 }
 
 /**
- * The rejected messages of a batch, with all messages of the events that the database refuses, and those that differ from the row
- * of their id: another message of the batch, or of another partition meanwhile, has it.
+ * The rejected messages of a batch: those that are no events, all messages of the events that the database refuses, and conflicts,
+ * whose event id has the row of another message, from this batch or from another partition.
  */
 export function collectRejected(
   lookedUp: LookedUpBatch,

@@ -24,7 +24,7 @@ const PARTITION_FETCH_BYTES = 512 * 1024
 const WAIT_MS = 500
 /** The same while another partition of the broker is about to be fetched too. */
 const SHORT_WAIT_MS = 50
-/** Maximum time that an event waits at its broker for others. No insured person notices it, and a transaction costs as much as many events. */
+/** Maximum time that an event waits at its broker for others, since a transaction costs as much as many events. */
 const GATHER_MS = 30
 /** An answer that brings more is worth a transaction. At 5,000 events/s, waiting for still more made the 99th percentile longer. */
 const LITTLE_BYTES = 16 * 1024

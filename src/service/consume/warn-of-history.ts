@@ -12,9 +12,9 @@ const PAUSE_MS_MAX = 60_000
 const RECENT_MS = 60_000
 
 /**
- * Returns a function that takes partitions without a checkpoint, and warns once of their messages from before the start: those that were
- * there when it was made, and those with an older time, which a producer may copy there at any time. Says their number, and the time of the
- * oldest. Other messages that arrive while the process joins the group are not from before it. Nothing waits; a look that fails is repeated.
+ * Returns a function that takes partitions without a checkpoint, and warns once of their history: how many messages there are, and the
+ * time of the oldest. History is what was there when the function was made, and messages with an earlier timestamp, which a producer may
+ * copy there later. What is published while the process joins the group is none. Nothing waits; a look that fails is repeated.
  */
 export function createWarnOfHistory(
   brokers: Pick<Brokers, 'readEnds' | 'firstSince' | 'unservedReason' | 'fetch'>,

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Contact } from '../../../src/service/decide/party/contact.ts'
 import { clientOf, json, locators, serve } from './server.ts'
 
-// Many a defect lets a look-up wait without end.
+// With many defects a look-up would wait without end.
 t.setTimeout(90_000)
 
 const HUNG = 'policy administration was not asked: a recent look-up of this party timed out'

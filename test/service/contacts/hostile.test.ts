@@ -79,7 +79,7 @@ const ODDITIES: Record<string, (asked: Asked, before: string) => void> = {
 }
 
 t.jobs = 8
-// Many a defect lets a look-up wait without end.
+// With many defects a look-up would wait without end.
 t.setTimeout(90_000)
 
 for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {

@@ -14,7 +14,7 @@ import { aRetryMaker } from '../attempt/retry-maker.ts'
 import { aDueEntry } from '../decide/attempt/build.ts'
 import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
-// Many a defect lets a look-up wait without end.
+// With many defects a look-up would wait without end.
 t.setTimeout(90_000)
 
 // Alone, since it replaces Math.random.
