@@ -1,4 +1,4 @@
-import type { Notice } from '../model/service-status.ts'
+import { type Notice, REPLICA_GONE_MS } from '../model/service-status.ts'
 import { counted } from '../text/count.ts'
 import type { Build } from './builds.ts'
 import type { GroupMember } from './describe-group.ts'
@@ -15,8 +15,6 @@ export interface Replica {
 /** A rollout is over by then. The alert NotificationsMixedReplicas waits as long. */
 const ROLLOUT_MS_MAX = 15 * 60_000
 const REVISION_LENGTH = 12
-/** A replica reports once a minute. */
-const GONE_MS = 3 * 60_000
 /** A member whose database did not answer for long is no member of another one. */
 const UNKNOWN_MS = 15 * 60_000
 
@@ -110,7 +108,7 @@ export function judgeGroups(
 ): Notice | null {
   const foreign = replicas.filter(
     (replica) =>
-      replica.seenMsAgo < GONE_MS &&
+      replica.seenMsAgo < REPLICA_GONE_MS &&
       replica.groupId !== groupId &&
       replica.topics.some((topic) => topics.includes(topic)),
   )

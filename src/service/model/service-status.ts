@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { BLOCK_REASONS, type Blocked } from './block-reasons.ts'
 import { hold } from './request/hold.ts'
 
+/** A replica reports once a minute, and counts as gone this long after its last report. */
+export const REPLICA_GONE_MS = 3 * 60_000
+
 const notice = z.object({
   /** Its subject, in a few words that do not change while it lasts. */
   subject: z.string(),

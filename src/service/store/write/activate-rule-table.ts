@@ -1,5 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import { REPLICA_GONE_MS } from '../../model/service-status.ts'
 import { currentDatabase } from '../read/list-replicas.ts'
 import { ACTIVATION_LOCK } from '../sql/advisory-locks.ts'
 import type { Revision } from './archive-revisions.ts'
@@ -24,11 +25,11 @@ export function activateRuleTable(
 ): Promise<{ readonly before: Revision | null } | null> {
   return pool.transaction(async (tx) => {
     await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${ACTIVATION_LOCK})`)
-    // A replica reports once a minute.
     const before = await tx.maybeOne(sql.type(lastRow)`
       SELECT revision, source, EXISTS (
         SELECT FROM notifications.replica
-        WHERE rule_table_revision = revision AND database_oid = ${currentDatabase} AND seen_at > now() - interval '3 minutes'
+        WHERE rule_table_revision = revision AND database_oid = ${currentDatabase}
+          AND seen_at > now() - ${REPLICA_GONE_MS} * interval '1 millisecond'
       ) AS "isRunning"
       FROM notifications.rule_table_activation JOIN notifications.ruleset USING (revision)
       ORDER BY id DESC LIMIT 1`)
