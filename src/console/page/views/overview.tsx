@@ -100,7 +100,7 @@ function Counts({ counts }: { counts: LogCounts }) {
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = buildTable(counts)
   const { total, series } = table
-  const wholeFigure = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
+  const totalFigure = { name: 'All', total, mark: 'var(--primary)', href: buildHref(['log'], { from }) }
   const figures = series.map(({ status, total }) => ({
     name: nameOfStatus(status),
     total,
@@ -109,7 +109,7 @@ function Counts({ counts }: { counts: LogCounts }) {
   }))
   return (
     <>
-      <Figures figures={[wholeFigure, ...figures]} />
+      <Figures figures={[totalFigure, ...figures]} />
       {givenUp > 0 && (
         <p>
           Of the failed entries,{' '}

@@ -20,7 +20,7 @@ export function RejectedView(route: Route) {
   const { topic, code, from, to } = route.query
   const refusal = useRefusal()
   const mayAsk = refusal === null
-  const whole = { what: 'all open messages of this list', onAsked: () => go(location.hash) }
+  const openMessages = { what: 'all open messages of this list', onAsked: () => go(location.hash) }
   const since = from && windowStart(from)
   const wanted = (kind: string) => ({ kind, filter: { topic, code, since, before: to } })
   const { settled, cursor } = route.query
@@ -35,8 +35,14 @@ export function RejectedView(route: Route) {
       </p>
       {mayAsk && (
         <p class="hstack">
-          <Ask verb="Process all again" {...whole} wanted={wanted('redrive')} />
-          <Ask verb="Dismiss all" {...whole} wanted={wanted('dismiss')} warning={DISMISSED} isDestructive />
+          <Ask verb="Process all again" {...openMessages} wanted={wanted('redrive')} />
+          <Ask
+            verb="Dismiss all"
+            {...openMessages}
+            wanted={wanted('dismiss')}
+            warning={DISMISSED}
+            isDestructive
+          />
         </p>
       )}
       <Facts facts={listRemedies(pages.data?.items ?? [])} />
@@ -131,7 +137,7 @@ function NextAction({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk
   const { id, code, erasedAt, redriven } = message
   const isErased = erasedAt !== null
   const isRedrivable = findRedriveRefusal(code, isErased) === null
-  const single = { what: `message ${id}`, onAsked: () => go(location.hash) }
+  const thisMessage = { what: `message ${id}`, onAsked: () => go(location.hash) }
   const commands = [
     ...(isErased ? [] : [`rejected show ${id}`]),
     ...(isRedrivable ? [`rejected redrive ${id}`] : []),
@@ -148,10 +154,12 @@ function NextAction({ message, mayAsk }: { message: ShownRejectedMessage; mayAsk
       )}
       {isOpen(message) && mayAsk && (
         <p class="hstack">
-          {isRedrivable && <Ask verb="Process again" {...single} wanted={{ kind: 'redrive', ids: [id] }} />}
+          {isRedrivable && (
+            <Ask verb="Process again" {...thisMessage} wanted={{ kind: 'redrive', ids: [id] }} />
+          )}
           <Ask
             verb="Dismiss"
-            {...single}
+            {...thisMessage}
             wanted={{ kind: 'dismiss', ids: [id] }}
             warning={DISMISSED}
             isDestructive

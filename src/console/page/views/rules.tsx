@@ -32,7 +32,7 @@ export function RulesView() {
 function CurrentTable({ rules: { revision, activations, warnings, rules } }: { rules: CurrentRules }) {
   const [use, setUse] = useState<Use | null>(null)
   const run = useRun()
-  const activation = activations.find((past) => past.revision === revision)
+  const activation = activations.find((activated) => activated.revision === revision)
   const ids = new Set(rules.map(({ ruleId }) => ruleId))
   const gone = [...(use?.byRule ?? [])].filter(([ruleId]) => !ids.has(ruleId))
   return (

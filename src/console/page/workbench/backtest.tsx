@@ -107,18 +107,18 @@ function Report({ result, list }: ReportProps) {
           ` ${formatNumber(undecided)} with facts of another version of the service ${undecided === 1 ? 'was' : 'were'} not decided again.`}
       </p>
       <ul>
-        {kinds.map((kind) => (
-          <li key={kind.kind}>
+        {kinds.map((group) => (
+          <li key={group.kind}>
             <strong>
-              {formatNumber(kind.count)} {kind.kind}
+              {formatNumber(group.count)} {group.kind}
             </strong>
-            : <Value text={kind.eventTypes} />{' '}
-            {lists[kind.kind] === undefined && (
+            : <Value text={group.eventTypes} />{' '}
+            {lists[group.kind] === undefined && (
               <Button
                 class="outline small"
-                aria-label={`List the members: ${kind.kind}`}
+                aria-label={`List the members: ${group.kind}`}
                 aria-disabled={list === null}
-                onClick={() => list?.(result, kind)}
+                onClick={() => list?.(result, group)}
               >
                 List the members
               </Button>
